@@ -36,6 +36,16 @@ static const char *const names[] = {
     "ncclDevKernel_AllReduce",
     "gemm",
     "",
+    "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__",
+    "torch/optim/sgd.py(12): step",
+    "cudaStreamBeginCapture",
+    "cudaStreamEndCapture",
+    "cudaGraphLaunch",
+    "cudaStreamSynchronize",
+    "Memcpy HtoD (Pinned -> Device)",
+    "execute_context_1(8)_generation_2(2)",
+    "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk9sqsq4sqsk9)",
+    "step[DECODE bs=4 g_sq=4]",
 };
 
 typedef struct bytes {
@@ -162,6 +172,15 @@ static void check_layers(const pyro_joins *joins)
     }
 }
 
+static void check_steps(const pyro_joins *joins)
+{
+    require((joins->step_source == PYRO_STEPS_NONE) == (joins->step_count == 0));
+    for (size_t i = 0; i < joins->step_count; i++) {
+        require(joins->steps[i].name && joins->steps[i].end_ns >= joins->steps[i].start_ns);
+        require(joins->step_source != PYRO_STEPS_SERVING || joins->serving);
+    }
+}
+
 /* A parent's position in time order is before its child's, which rules out cycles. */
 static void check(const pyro_trace *trace, const pyro_joins *joins)
 {
@@ -183,6 +202,7 @@ static void check(const pyro_trace *trace, const pyro_joins *joins)
             require(call != PYRO_NO_LAYER);
     }
     check_layers(joins);
+    check_steps(joins);
     free(position);
 }
 

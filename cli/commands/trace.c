@@ -21,7 +21,7 @@ typedef struct trace_values {
     int64_t depth; /* -1: not given */
     int64_t step;  /* -1: not given */
     int phase;     /* index of a phase, or -1 */
-    const char *filter, *layers_from, *model;
+    const char *filter, *layers_from, *steps_from, *model;
     const char *annotations;
     const char *chrome;
     bool folded, strict, check;
@@ -75,7 +75,7 @@ static const pyro_option choice_options[] = {
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, step),
      .metavar = "N",
-     .help = "Show only the profiler step with this number.",
+     .help = "Show only the step with this number.",
      .default_text = "all",
      .minimum = 0,
      .maximum = 2147483647},
@@ -116,6 +116,13 @@ static const pyro_option name_options[] = {
              "(kernel_annotations_rank0_*.json).",
      .default_text = "such a file beside the trace or one folder above",
      .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "steps-from",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, steps_from),
+     .metavar = "REGEX",
+     .help = "Take steps from annotations whose name matches, else from ops, else from Python "
+             "frames. Digits in the first group are the step's number, as in 'iteration ([0-9]+)'.",
+     .default_text = "ProfilerStep#N, else inferred"},
     {.long_name = NULL},
 };
 
@@ -156,7 +163,7 @@ static const pyro_option output_options[] = {
 static const pyro_option_group trace_groups[] = {
     {"Tables:", table_options, 0},
     {"Filters:", choice_options, 0},
-    {"Layer names:", name_options, 0},
+    {"Layers and steps:", name_options, 0},
     {"Reading and other outputs:", output_options, 0},
     {"Output:", pyro_common_options, offsetof(trace_values, common)},
     {NULL, NULL, 0},
@@ -459,7 +466,8 @@ static int check_values(const trace_values *values, const pyro_words *files)
     if (values->chrome && values->chrome[0] == '\0')
         return pyro_common_complain("--chrome needs a file name");
     return check_regex("--filter", values->filter, 0) &&
-                   check_regex("--layers-from", values->layers_from, 1)
+                   check_regex("--layers-from", values->layers_from, 1) &&
+                   check_regex("--steps-from", values->steps_from, 0)
                ? PYRO_EXIT_FINE
                : PYRO_EXIT_ERROR;
 }
@@ -470,6 +478,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .values = values,
         .analysis = {.layers_from = values->layers_from,
                      .annotations = values->annotations,
+                     .steps_from = values->steps_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
                      .filter = values->filter,

@@ -60,6 +60,25 @@ typedef enum pyro_phase {
 } pyro_phase;
 PYRO_API const char *pyro_phase_name(pyro_phase phase);
 
+/* Where the steps of a trace come from. Those from the optimizer on are inferred. */
+typedef enum pyro_step_source {
+    PYRO_STEPS_NONE, /* one window, the whole trace */
+    PYRO_STEPS_MARKED, /* ProfilerStep#N */
+    PYRO_STEPS_CHOSEN, /* pyro_analysis_options.steps_from */
+    PYRO_STEPS_SERVING, /* annotations of vLLM and SGLang */
+    PYRO_STEPS_OPTIMIZER,
+    PYRO_STEPS_LOADER,
+    PYRO_STEPS_MODULE, /* calls of the outermost module */
+    PYRO_STEPS_KERNELS, /* a sequence of device work that repeats */
+    PYRO_STEPS_SOURCE_COUNT
+} pyro_step_source;
+/* "none", "marks", "option", "serving", "optimizer", "data_loader", "module", "kernels" */
+PYRO_API const char *pyro_step_source_name(pyro_step_source source);
+static inline bool pyro_steps_are_inferred(pyro_step_source source)
+{
+    return source >= PYRO_STEPS_OPTIMIZER;
+}
+
 /* Measured peak rates of a machine; 0 where not measured. */
 typedef struct pyro_peaks {
     double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
@@ -74,6 +93,9 @@ typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
     const char *annotations; /* file of graph nodes' layers; NULL: looked for near the trace */
+    /* POSIX extended regex on annotations (else ops, else Python frames): those that match are the
+     * steps; digits in group 1 are the number */
+    const char *steps_from;
     int step; /* number of the step to analyse; negative: all */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
@@ -83,14 +105,29 @@ typedef struct pyro_analysis_options {
 } pyro_analysis_options;
 
 /*
- * One profiler step, or the whole span if the trace has no steps. The parts of device time are
+ * Time of the host before the first step, in disjoint parts that add up to span_ns. Of two that
+ * happen at once, the first in this order counts.
+ */
+typedef struct pyro_startup {
+    int64_t span_ns; /* 0: none, or no steps */
+    int64_t import_ns; /* Python imports modules */
+    int64_t compile_ns; /* torch.compile, Triton, Inductor */
+    int64_t runtime_ns; /* calls of the device's runtime and driver */
+    int64_t loading_ns; /* data loaders */
+    int64_t ops_ns; /* other ops */
+    int64_t other_ns;
+    int64_t first_step_ns; /* of the span: a slow first step that inferred steps leave out; 0 */
+} pyro_startup;
+
+/*
+ * One step, or the whole span if the trace has no steps. The parts of device time are
  * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
  * step's window and are unions over all devices: idle is time in which no device works. Sums (by
  * phase, device_total, kernels) count the work that was launched in the window, even if it ran
  * later; work without a known launch counts where it starts.
  */
 typedef struct pyro_step_row {
-    const char *name; /* "ProfilerStep#3", or "(whole trace)" */
+    const char *name; /* "ProfilerStep#3", "step 3" if inferred, or "(whole trace)" */
     int64_t number; /* -1: none */
     int64_t start_ns, span_ns;
     int64_t compute_ns; /* union of memsets and kernels other than collectives */
@@ -110,16 +147,49 @@ typedef struct pyro_step_row {
  * span. If a device worked, this is device time by the phase that launched the work, and data is
  * loading while the device was idle; else it is host time on all threads. Communication is the
  * exposed part. FLOPs are those of the ops that started in the step.
+ *
+ * If no device worked: forward_op + backward_op + optimizer_op + other_op + data + communication +
+ * python = span. There, a phase counts only while an op runs, and python is the time outside ops.
  */
 typedef struct pyro_training_step {
-    int64_t number, start_ns, span_ns;
+    int64_t number, start_ns, span_ns; /* number -1: the whole trace */
     int64_t forward_ns, backward_ns, optimizer_ns, data_ns, communication_ns, other_ns;
     int64_t communication_total_ns; /* including the part that compute covers */
+    int64_t forward_op_ns, backward_op_ns, optimizer_op_ns, other_op_ns; /* -1: a device worked */
+    int64_t python_ns; /* -1: a device worked */
     int64_t flops, torch_flops; /* conventions full and torch; -1 if no op has a rule */
     const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
     double flops_per_s; /* flops over the span; -1 unknown */
     double peak_flops_per_s; /* of the hardware, with that dtype; -1 unknown */
 } pyro_training_step;
+
+/*
+ * A step of a serving engine (vLLM, SGLang), as its annotation describes it. Context requests are in
+ * prefill, generation requests in decode. The work is that of one device.
+ */
+typedef struct pyro_serving_step {
+    const char *kind; /* "prefill", "decode", "mixed", "verify" or "draft" */
+    int64_t number, start_ns, span_ns;
+    int64_t busy_ns; /* of the span: some device works */
+    int64_t requests, context_requests, generation_requests; /* -1 unknown, as below */
+    int64_t tokens, context_tokens, generation_tokens; /* that the step computes */
+    bool steady; /* of the longest stretch with nearly the largest batch */
+    double tokens_per_s; /* tokens over the span */
+    int64_t attention_flops; /* from the sums in the annotation, causal */
+    int64_t flops; /* attention and the model's other FLOPs */
+    int64_t bytes; /* weights, and keys and values, read once */
+    double peak_share; /* of the device's FLOP/s (MFU) */
+    double bandwidth_share; /* of the device's memory bandwidth */
+} pyro_serving_step;
+
+/* What serving steps were priced with, and their rates in the steady state; -1 unknown. */
+typedef struct pyro_serving_summary {
+    const char *engine; /* "vLLM", "SGLang"; "": no such steps */
+    int64_t heads, kv_heads, head_size, layers; /* of attention, on one device */
+    const char *shapes_from; /* "trace", "model" or "" */
+    int64_t steady_first, steady_last, steady_steps; /* numbers of its first and last step */
+    double steady_tokens_per_s, steady_generation_tokens_per_s;
+} pyro_serving_summary;
 
 /* One row per dotted path; *_self_ns without children, the others with them. */
 typedef struct pyro_layer_row {
@@ -302,10 +372,16 @@ typedef struct pyro_analysis {
     int64_t kernel_count;
     bool has_layers, has_shapes, has_stacks, has_memory;
     bool is_captured; /* by Pyrometer, not by torch.profiler alone */
+    pyro_step_source step_source;
+    const char *step_mark; /* the op, range or module that they come from; "" */
+    pyro_startup startup;
     const pyro_step_row *steps;
     size_t step_count;
-    const pyro_training_step *training; /* one row per profiler step; may be empty */
+    const pyro_training_step *training; /* as many rows as steps */
     size_t training_count;
+    const pyro_serving_step *serving; /* as many rows as steps, or none */
+    size_t serving_count;
+    pyro_serving_summary serving_summary;
     const pyro_layer_row *layers; /* parents before children */
     size_t layer_count;
     const pyro_op_row *ops, *ops_by_shape; /* most device (else host) time first */

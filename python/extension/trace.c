@@ -25,7 +25,7 @@ typedef struct column_object {
 static const int64_t nothing;
 
 const char core_open_trace_doc[] =
-    "open_trace(path, model, layers_from, step, phase, filter, threads) -> Trace";
+    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads) -> Trace";
 
 static int parse_phase(pyro_phase *out, const char *name)
 {
@@ -68,8 +68,9 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
     pyro_error error;
     trace_object *self;
 
-    if (!PyArg_ParseTuple(args, "O&OOizzi:open_trace", PyUnicode_FSConverter, &path, &model,
-                          &layers_from, &options.step, &phase, &options.filter, &threads))
+    if (!PyArg_ParseTuple(args, "O&OOzizzi:open_trace", PyUnicode_FSConverter, &path, &model,
+                          &layers_from, &options.steps_from, &options.step, &phase, &options.filter,
+                          &threads))
         return NULL;
     if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
         Py_DECREF(path);

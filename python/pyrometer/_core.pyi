@@ -54,6 +54,7 @@ def open_trace(
     path: str | PathLike[str],
     model: Model | None,
     layers_from: str | None,
+    steps_from: str | None,
     step: int,
     phase: str | None,
     filter: str | None,

@@ -5,6 +5,7 @@
 #include "analyze/analyze.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
+#include "analyze/serving/serving.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -79,6 +80,24 @@ static int note_graphs(pyro_analysis_context *context)
     return status;
 }
 
+/* Says that steps are inferred, and from what. */
+static int note_inferred_steps(pyro_analysis_context *context)
+{
+    static const char *const sources[PYRO_STEPS_SOURCE_COUNT] = {
+        [PYRO_STEPS_OPTIMIZER] = "updates of the optimizer",
+        [PYRO_STEPS_LOADER] = "batches of the data loader",
+        [PYRO_STEPS_MODULE] = "calls of the module",
+        [PYRO_STEPS_KERNELS] = "device work that repeats from",
+    };
+    const pyro_joins *joins = context->joins;
+    if (!pyro_steps_are_inferred(joins->step_source))
+        return PYRO_OK;
+    return pyro_context_note(context,
+                             "the trace marks no steps: %zu are inferred from %s %.120s; "
+                             "--steps-from REGEX chooses other ranges",
+                             joins->step_count, sources[joins->step_source], joins->step_mark);
+}
+
 /* Notes requested layers and names that were not found. */
 static int note_joins(pyro_analysis_context *context)
 {
@@ -89,6 +108,11 @@ static int note_joins(pyro_analysis_context *context)
         status = pyro_context_note(
             context, "no annotation matches '%.200s': %s", options->layers_from,
             joins->has_layers ? "layers come from the nn.Module frames" : "no layers");
+    if (!status && options->steps_from && joins->step_source != PYRO_STEPS_CHOSEN)
+        status = pyro_context_note(context, "nothing matches '%.200s': %s", options->steps_from,
+                                   joins->step_count ? "steps come from elsewhere" : "no steps");
+    if (!status)
+        status = note_inferred_steps(context);
     if (!status && options->model && joins->layers_named_by_model < joins->layer_count)
         status = pyro_context_note(context, "%zu of %zu layers match a module of the model",
                                    joins->layers_named_by_model, joins->layer_count);
@@ -176,8 +200,12 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_context_prepare(&context);
     if (status == PYRO_OK)
+        pyro_find_startup(&context);
+    if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
+    if (status == PYRO_OK)
+        status = pyro_make_serving(&context);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

@@ -124,6 +124,9 @@ double pyro_context_peak(const pyro_analysis_context *context, bool on_device, u
 int pyro_context_measure(pyro_analysis_context *context);
 int pyro_context_prepare(pyro_analysis_context *context);
 
+/* Fills result->startup (host/startup.c); needs the windows. */
+void pyro_find_startup(pyro_analysis_context *context);
+
 /* True when `start` lies in the requested step, or no step was requested. */
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns);
 

@@ -35,6 +35,17 @@ static void measure_span(pyro_analysis_context *context)
     context->result->span_ns = end[use] - start[use];
 }
 
+/* Ranges that are steps are no ops, even where the trace holds them as ops. */
+static void mark_step_names(pyro_analysis_context *context)
+{
+    const pyro_joins *joins = context->joins;
+    for (size_t i = 0; i < joins->step_count; i++) {
+        uint32_t event = joins->steps[i].event;
+        if (event != PYRO_NO_EVENT && context->trace->name[event] != PYRO_NO_ID)
+            context->name_traits[context->trace->name[event]] |= PYRO_TRAIT_STEP;
+    }
+}
+
 static int make_windows(pyro_analysis_context *context)
 {
     const pyro_joins *joins = context->joins;
@@ -45,10 +56,13 @@ static int make_windows(pyro_analysis_context *context)
     if (!windows)
         return pyro_fail_memory(context->error);
     context->windows = windows;
+    context->result->step_source = joins->step_source;
+    context->result->step_mark = joins->step_mark ? joins->step_mark : "";
+    mark_step_names(context);
     if (!context->windows_are_steps) {
         if (asked >= 0)
             return pyro_fail(context->error, PYRO_ERROR_ARGUMENT,
-                             "no step %lld: the trace has no profiler steps", (long long)asked);
+                             "no step %lld: the trace has no steps", (long long)asked);
         windows[0] = (pyro_window){"(whole trace)", -1, context->result->start_ns,
                                    context->result->start_ns + context->result->span_ns};
         context->window_count = 1;
@@ -57,9 +71,8 @@ static int make_windows(pyro_analysis_context *context)
     for (size_t i = 0; i < joins->step_count; i++) {
         const pyro_step *step = &joins->steps[i];
         if (asked < 0 || step->number == asked)
-            windows[context->window_count++] = (pyro_window){
-                pyro_event_name(context->trace, step->event), step->number, step->start_ns,
-                step->end_ns};
+            windows[context->window_count++] = (pyro_window){step->name, step->number,
+                                                             step->start_ns, step->end_ns};
     }
     if (context->window_count)
         return PYRO_OK;
@@ -260,16 +273,6 @@ static bool is_sync(const char *name)
     return strstr(name, "Synchronize") || is_blocking_copy(name);
 }
 
-static bool is_loader(const char *name)
-{
-    static const char next[] = ": __next__";
-    size_t length = strlen(name), tail = sizeof next - 1;
-    if (strncmp(name, "enumerate(DataLoader)", strlen("enumerate(DataLoader)")) == 0)
-        return true;
-    return length > tail && strcmp(name + length - tail, next) == 0 &&
-           strstr(name, "dataloader.py(");
-}
-
 static bool is_step(const char *name)
 {
     return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0;
@@ -300,7 +303,7 @@ static uint8_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_SYNC;
     if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
         traits |= PYRO_TRAIT_ITEM;
-    if (is_loader(name))
+    if (pyro_is_loader_name(name))
         traits |= PYRO_TRAIT_LOADER;
     if (is_step(name))
         traits |= PYRO_TRAIT_STEP;

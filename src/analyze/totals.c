@@ -137,11 +137,21 @@ pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis)
 
 /* Of the members that hold times and work; all are int64_t. */
 static const size_t summed[] = {
-    offsetof(pyro_training_step, span_ns),     offsetof(pyro_training_step, forward_ns),
-    offsetof(pyro_training_step, backward_ns), offsetof(pyro_training_step, optimizer_ns),
-    offsetof(pyro_training_step, data_ns),     offsetof(pyro_training_step, communication_ns),
-    offsetof(pyro_training_step, other_ns),    offsetof(pyro_training_step, communication_total_ns),
-    offsetof(pyro_training_step, flops),       offsetof(pyro_training_step, torch_flops),
+    offsetof(pyro_training_step, span_ns),
+    offsetof(pyro_training_step, forward_ns),
+    offsetof(pyro_training_step, backward_ns),
+    offsetof(pyro_training_step, optimizer_ns),
+    offsetof(pyro_training_step, data_ns),
+    offsetof(pyro_training_step, communication_ns),
+    offsetof(pyro_training_step, other_ns),
+    offsetof(pyro_training_step, communication_total_ns),
+    offsetof(pyro_training_step, flops),
+    offsetof(pyro_training_step, torch_flops),
+    offsetof(pyro_training_step, forward_op_ns),
+    offsetof(pyro_training_step, backward_op_ns),
+    offsetof(pyro_training_step, optimizer_op_ns),
+    offsetof(pyro_training_step, other_op_ns),
+    offsetof(pyro_training_step, python_ns),
 };
 
 pyro_training_totals pyro_analysis_sum_training(const pyro_analysis *analysis, int64_t first_step,

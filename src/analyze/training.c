@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { COMPUTE, COMMUNICATION, FORWARD, BACKWARD, OPTIMIZER, LOADING, CLASS_COUNT };
+enum { COMPUTE, COMMUNICATION, FORWARD, BACKWARD, OPTIMIZER, LOADING, OP, CLASS_COUNT };
 #define BIT(class) (1u << (class))
 
 typedef struct training_state {
@@ -19,23 +19,34 @@ typedef struct training_state {
     bool on_device;
 } training_state;
 
+/* Adds to the phase, and on the host to its ops or to the time outside ops. */
+static void add_phase(bool is_host, pyro_training_step *row, int64_t *phase_ns, int64_t *op_ns,
+                      unsigned classes, int64_t part_ns)
+{
+    *phase_ns += part_ns;
+    if (is_host)
+        *(classes & BIT(OP) ? op_ns : &row->python_ns) += part_ns;
+}
+
 static void add_part(void *user, uint32_t window, unsigned classes, int64_t part_ns)
 {
-    pyro_training_step *row = &((training_state *)user)->rows[window];
+    const training_state *state = user;
+    pyro_training_step *row = &state->rows[window];
+    bool is_host = !state->on_device;
     if (classes & BIT(COMMUNICATION))
         row->communication_total_ns += part_ns;
     if (classes & BIT(COMMUNICATION) && !(classes & BIT(COMPUTE)))
         row->communication_ns += part_ns;
     else if (classes & BIT(BACKWARD))
-        row->backward_ns += part_ns;
+        add_phase(is_host, row, &row->backward_ns, &row->backward_op_ns, classes, part_ns);
     else if (classes & BIT(FORWARD))
-        row->forward_ns += part_ns;
+        add_phase(is_host, row, &row->forward_ns, &row->forward_op_ns, classes, part_ns);
     else if (classes & BIT(OPTIMIZER))
-        row->optimizer_ns += part_ns;
+        add_phase(is_host, row, &row->optimizer_ns, &row->optimizer_op_ns, classes, part_ns);
     else if (classes & BIT(LOADING))
         row->data_ns += part_ns;
     else
-        row->other_ns += part_ns;
+        add_phase(is_host, row, &row->other_ns, &row->other_op_ns, classes, part_ns);
 }
 
 static bool is_held(const training_state *state, uint32_t event)
@@ -78,19 +89,25 @@ static int init_training(void *data, pyro_analysis_context *context)
     state->holds = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
     if (!state->rows || !state->flops_of_dtype || !state->holds)
         return pyro_fail_memory(context->error);
+    state->on_device = context->category_count[PYRO_EVENT_KERNEL] > 0;
+    int64_t none = state->on_device ? -1 : 0;
     for (size_t i = 0; i < count; i++) {
         const pyro_window *window = &context->windows[i];
         state->rows[i] = (pyro_training_step){.number = window->number,
                                               .start_ns = window->start_ns,
                                               .span_ns = window->end_ns - window->start_ns,
+                                              .forward_op_ns = none,
+                                              .backward_op_ns = none,
+                                              .optimizer_op_ns = none,
+                                              .other_op_ns = none,
+                                              .python_ns = none,
                                               .flops = -1,
                                               .torch_flops = -1,
                                               .dtype = "",
                                               .flops_per_s = -1,
                                               .peak_flops_per_s = -1};
     }
-    state->on_device = context->category_count[PYRO_EVENT_KERNEL] > 0;
-    if (!state->on_device && context->windows_are_steps)
+    if (!state->on_device)
         mark_holders(state, context);
     pyro_window_sweep_init(&state->windows, context, CLASS_COUNT, add_part, state);
     return PYRO_OK;
@@ -149,6 +166,8 @@ static void add_host(training_state *state, pyro_analysis_context *context, uint
         cover(state, COMMUNICATION, trace, event);
         return;
     }
+    if (category == PYRO_EVENT_OP)
+        cover(state, OP, trace, event);
     if (category == PYRO_EVENT_OP && !is_held(state, event))
         cover(state, COMPUTE, trace, event);
     cover_phase(state, context, event);
@@ -159,8 +178,6 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     training_state *state = data;
     const pyro_trace *trace = context->trace;
     uint8_t category = trace->category[event];
-    if (!context->windows_are_steps)
-        return PYRO_OK;
     if (category == PYRO_EVENT_OP)
         count_work(state, context, event);
     if (!pyro_event_is_device_work(category)) {
@@ -195,8 +212,6 @@ static void rate_row(training_state *state, const pyro_analysis_context *context
 static int finish_training(void *data, pyro_analysis_context *context)
 {
     training_state *state = data;
-    if (!context->windows_are_steps)
-        return PYRO_OK;
     pyro_window_sweep_finish(&state->windows);
     for (size_t i = 0; i < context->window_count; i++)
         rate_row(state, context, i);

@@ -55,8 +55,13 @@ device_total_ns
 device_busy_ns
 kernel_count
 unattributed
+step_source
+steps_inferred
+startup
 steps
 training
+serving
+serving_summary
 layers
 ops
 ops_by_shape

@@ -273,6 +273,10 @@ Summary:
   Events:               6, over 300.0 us
   Device time:          nothing ran on a device; times are the host's
 
+Where the time went:
+  Forward               110.0 us   36.7%  #############
+  Python outside ops    190.0 us   63.3%  #######################
+
 Layers:
   Layer           Calls   Forward  Backward      Self  Share   FLOP/s
   -------------------------------------------------------------------
@@ -300,6 +304,10 @@ TRACE PROFILE: good-4-bare-array.json
 Summary:
   Events:               2, over 12.5 us
   Device time:          nothing ran on a device; times are the host's
+
+Where the time went:
+  Ops                    7.25 us   58.0%  #####################
+  Python outside ops     5.25 us   42.0%  ###############
 
   no layers in this trace: record it with
   torch.profiler.profile(with_stack=True), or take them from annotations with

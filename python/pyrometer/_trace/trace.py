@@ -26,6 +26,7 @@ def trace(
     *,
     model: str | os.PathLike[str] | None = None,
     layers_from: str | None = None,
+    steps_from: str | None = None,
     step: int | None = None,
     phase: str | None = None,
     filter: str | None = None,
@@ -39,7 +40,10 @@ def trace(
             trace has only classes.
         layers_from: read layers from user annotations: a POSIX extended regular expression whose
             first group is the layer's path, for example r"fwd\\|(.*)".
-        step: only the profiler step with this number.
+        steps_from: take steps from annotations (else ops, else Python frames) whose name matches
+            this regular expression, for example r"iteration ([0-9]+)"; digits in the first group
+            are the step's number. By default steps are the profiler's, or inferred.
+        step: only the step with this number.
         phase: only the device work of "forward", "backward" or "optimizer".
         filter: only ops, kernels and layers whose name matches this regular expression.
         threads: number of reading threads; 0: one per core.
@@ -56,7 +60,7 @@ def trace(
     if step is not None and step < 0:
         raise ValueError(f"invalid step {step}: steps are numbered from 0")
     core = _core.open_trace(
-        path, opened, layers_from, -1 if step is None else step, phase, filter, threads
+        path, opened, layers_from, steps_from, -1 if step is None else step, phase, filter, threads
     )
     return Trace(core)
 
@@ -172,6 +176,7 @@ class Trace:
     # For completion in editors. The library decides which tables exist.
     steps: Table
     training: Table
+    serving: Table
     layers: Table
     ops: Table
     ops_by_shape: Table
@@ -239,6 +244,27 @@ class Trace:
     def unattributed(self) -> dict[str, int]:
         """Device time that belongs to no layer, by reason."""
         return dict(self._data["unattributed"])
+
+    @property
+    def step_source(self) -> str:
+        """Where the steps come from: "marks", "option", "serving", "optimizer", "data_loader",
+        "module" or "kernels"; "none": one row for the whole trace."""
+        return self._data["step_source"]
+
+    @property
+    def steps_inferred(self) -> bool:
+        """Whether the trace marks no steps, and `steps` are inferred from what repeats."""
+        return self._data["steps_inferred"]
+
+    @property
+    def startup(self) -> dict[str, int]:
+        """Time of the host before the first step, in parts."""
+        return dict(self._data["startup"])
+
+    @property
+    def serving_summary(self) -> dict[str, Any]:
+        """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
+        return dict(self._data["serving_summary"])
 
     @property
     def launch(self) -> dict[str, Any]:

@@ -142,6 +142,52 @@ static void write_data_loading(pyro_json_writer *writer, const pyro_data_loading
     pyro_json_end_object(writer);
 }
 
+static void write_startup(pyro_json_writer *writer, const pyro_startup *startup)
+{
+    pyro_json_key(writer, "startup");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "span_ns", startup->span_ns);
+    pyro_json_member_integer(writer, "import_ns", startup->import_ns);
+    pyro_json_member_integer(writer, "compile_ns", startup->compile_ns);
+    pyro_json_member_integer(writer, "runtime_ns", startup->runtime_ns);
+    pyro_json_member_integer(writer, "loading_ns", startup->loading_ns);
+    pyro_json_member_integer(writer, "ops_ns", startup->ops_ns);
+    pyro_json_member_integer(writer, "other_ns", startup->other_ns);
+    pyro_json_member_integer(writer, "first_step_ns", startup->first_step_ns);
+    pyro_json_end_object(writer);
+}
+
+static void write_known(pyro_json_writer *writer, double number)
+{
+    if (number < 0)
+        pyro_json_null(writer);
+    else
+        pyro_json_number(writer, number);
+}
+
+static void write_serving_summary(pyro_json_writer *writer, const pyro_serving_summary *summary)
+{
+    pyro_json_key(writer, "serving_summary");
+    pyro_json_begin_object(writer);
+    pyro_json_member_string(writer, "engine",
+                            summary->engine && summary->engine[0] ? summary->engine : NULL);
+    pyro_json_member_amount(writer, "heads", summary->heads);
+    pyro_json_member_amount(writer, "kv_heads", summary->kv_heads);
+    pyro_json_member_amount(writer, "head_size", summary->head_size);
+    pyro_json_member_amount(writer, "layers", summary->layers);
+    pyro_json_member_string(writer, "shapes_from",
+                            summary->shapes_from && summary->shapes_from[0] ? summary->shapes_from
+                                                                            : NULL);
+    pyro_json_member_integer(writer, "steady_steps", summary->steady_steps);
+    pyro_json_member_amount(writer, "steady_first", summary->steady_first);
+    pyro_json_member_amount(writer, "steady_last", summary->steady_last);
+    pyro_json_key(writer, "steady_tokens_per_s");
+    write_known(writer, summary->steady_tokens_per_s);
+    pyro_json_key(writer, "steady_generation_tokens_per_s");
+    write_known(writer, summary->steady_generation_tokens_per_s);
+    pyro_json_end_object(writer);
+}
+
 static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
 {
     pyro_json_key(writer, "unattributed");
@@ -189,6 +235,10 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_integer(writer, "device_busy_ns", analysis->device_busy_ns);
     pyro_json_member_integer(writer, "kernel_count", analysis->kernel_count);
     write_unattributed(writer, &analysis->unattributed);
+    pyro_json_member_string(writer, "step_source", pyro_step_source_name(analysis->step_source));
+    pyro_json_member_boolean(writer, "steps_inferred",
+                             pyro_steps_are_inferred(analysis->step_source));
+    write_startup(writer, &analysis->startup);
 }
 
 /* Members that follow some tables and are not plain tables, such as memory. */
@@ -200,6 +250,8 @@ static void write_behind(pyro_json_writer *writer, const char *table, const pyro
         write_launch(writer, &analysis->launch);
     } else if (strcmp(table, "copies") == 0) {
         write_data_loading(writer, &analysis->data_loading);
+    } else if (strcmp(table, "serving") == 0) {
+        write_serving_summary(writer, &analysis->serving_summary);
     }
 }
 

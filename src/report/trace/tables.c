@@ -203,10 +203,17 @@ static void write_steps(pyro_trace_writer *w)
 {
     size_t count = w->analysis->step_count, shown = pyro_rows_shown(w->options, count);
 
-    pyro_trace_heading(w, "Steps (parts of the span that do not overlap)", "time", shown, count);
+    if (w->on_host && w->analysis->training_count == count) {
+        pyro_write_trace_training(w);
+        return;
+    }
+    pyro_trace_heading(w,
+                       pyro_steps_are_inferred(w->analysis->step_source)
+                           ? "Inferred steps (parts of the span that do not overlap)"
+                           : "Steps (parts of the span that do not overlap)",
+                       "time", shown, count);
     write_step_parts(w, shown);
-    if (!w->on_host)
-        write_step_phases(w, shown);
+    write_step_phases(w, shown);
 }
 
 /* What the host did in a gap, the most specific first. */
@@ -355,6 +362,8 @@ static void (*const writers[])(pyro_trace_writer *w) = {
     [PYRO_TRACE_MEMORY] = pyro_write_trace_memory,
     [PYRO_TRACE_FINDINGS] = pyro_write_trace_findings,
     [PYRO_TRACE_DEFECTS] = pyro_write_trace_defects,
+    [PYRO_TRACE_TRAINING] = pyro_write_trace_training,
+    [PYRO_TRACE_SERVING] = pyro_write_trace_serving,
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

@@ -57,6 +57,40 @@ static void write_device(pyro_trace_writer *w)
     write_field(w, "Device time:", &value);
 }
 
+/* "2.90 s before the first step: imports 1.20 s, CUDA calls 0.80 s"; parts of at least 5%. */
+static void write_startup(pyro_trace_writer *w)
+{
+    const pyro_startup *startup = &w->analysis->startup;
+    const struct {
+        const char *name;
+        int64_t part_ns;
+    } parts[] = {{"imports", startup->import_ns},
+                 {"compilation", startup->compile_ns},
+                 {"device calls", startup->runtime_ns},
+                 {"data loading", startup->loading_ns},
+                 {"ops", startup->ops_ns},
+                 {"other host time", startup->other_ns}};
+    char time[PYRO_UNIT_TEXT];
+    const char *separator = ": ";
+    pyro_buf value = PYRO_BUF_INIT;
+
+    /* Less than a hundredth of the run is no start-up to speak of. */
+    if (startup->span_ns <= w->analysis->span_ns / 100)
+        return;
+    pyro_buf_addf(&value, "%s before the first step", pyro_format_duration(time, startup->span_ns));
+    if (startup->first_step_ns > 0)
+        pyro_buf_addf(&value, ", with a warm-up step of %s",
+                      pyro_format_duration(time, startup->first_step_ns));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].part_ns < startup->span_ns / 20)
+            continue;
+        pyro_buf_addf(&value, "%s%s %s", separator, parts[i].name,
+                      pyro_format_duration(time, parts[i].part_ns));
+        separator = ", ";
+    }
+    write_field(w, "Start-up:", &value);
+}
+
 static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
 {
     const pyro_memory_device *memory = pyro_main_memory(w->analysis);
@@ -68,6 +102,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
                   pyro_format_duration(span, w->analysis->span_ns));
     write_field(w, "Events:", &value);
     write_device(w);
+    write_startup(w);
     if (memory) {
         pyro_buf_adds(&value, pyro_format_bytes(span, memory->peak_bytes));
         pyro_buf_adds(&value, " on ");
@@ -123,16 +158,22 @@ static void write_where(pyro_trace_writer *w)
     char mean[PYRO_UNIT_TEXT];
     pyro_buf heading = PYRO_BUF_INIT;
 
-    if (count == 0 || w->on_host)
+    if (count == 0 || sum.span_ns <= 0)
         return;
     pyro_buf_adds(&heading, "\nWhere the time went");
     if (count > 1 || w->analysis->steps[0].number >= 0)
-        pyro_buf_addf(&heading, " (%zu step%s of %s%s)", count, count == 1 ? "" : "s",
+        pyro_buf_addf(&heading, " (%zu %sstep%s of %s%s)", count,
+                      pyro_steps_are_inferred(w->analysis->step_source) ? "inferred " : "",
+                      count == 1 ? "" : "s",
                       pyro_format_duration(mean, sum.span_ns / (int64_t)count),
                       count == 1 ? "" : " on average");
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
+    if (w->on_host) {
+        pyro_write_trace_host_parts(w, write_part);
+        return;
+    }
     write_part(w, "Compute", sum.compute_ns, sum.span_ns);
     if (sum.communication_ns > 0)
         write_part(w, "Communication alone", sum.communication_exposed_ns, sum.span_ns);
@@ -177,6 +218,7 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
 
     write_summary(w, trace);
     write_where(w);
+    pyro_write_trace_serving_kinds(w);
     if (!w->options->quiet)
         write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
     write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);

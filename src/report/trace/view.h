@@ -31,6 +31,16 @@ void pyro_write_trace_findings(pyro_trace_writer *w);
 void pyro_write_trace_defects(pyro_trace_writer *w);
 /* For the overview: the defects that make numbers wrong; nothing without any. */
 void pyro_write_trace_defect_list(pyro_trace_writer *w);
+void pyro_write_trace_training(pyro_trace_writer *w);
+void pyro_write_trace_serving(pyro_trace_writer *w);
+/* For the first screen: a row per kind of step. Nothing without serving steps. */
+void pyro_write_trace_serving_kinds(pyro_trace_writer *w);
+
+/* Writes a part of the time as a line with its share. */
+typedef void(pyro_part_writer)(pyro_trace_writer *w, const char *label, int64_t part_ns,
+                               int64_t whole_ns);
+/* The parts of the steps of a run without a device: phases, data loading, Python. */
+void pyro_write_trace_host_parts(pyro_trace_writer *w, pyro_part_writer *write_part);
 
 /* "Kernels (top 10 of 53 by device time):", or without the numbers when all are shown. `order` may
  * be NULL. */

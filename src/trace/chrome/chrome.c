@@ -101,7 +101,8 @@ static void choose_steps(pyro_chrome *chrome, selection *chosen)
         if (chosen->options->step >= 0 && step->number != chosen->options->step)
             continue;
         chosen->steps[chosen->step_count++] = step;
-        chrome->keep[step->event] = 1;
+        if (step->event != PYRO_NO_EVENT)
+            chrome->keep[step->event] = 1;
     }
 }
 

@@ -16,6 +16,7 @@ typedef enum pyro_name_class {
     PYRO_NAME_EVALUATE,      /* "autograd::engine::evaluate_function: AddmmBackward0" */
     PYRO_NAME_BACKWARD,      /* "AddmmBackward0" */
     PYRO_NAME_ACCUMULATE,    /* AccumulateGrad, evaluated or not */
+    PYRO_NAME_LOADER,        /* "enumerate(DataLoader)#...", or its frame */
     PYRO_NAME_REDUCER        /* "torch.distributed.ddp.reducer::copy_bucket_to_grad" */
 } pyro_name_class;
 
@@ -80,6 +81,13 @@ static inline int64_t pyro_join_end_ns(const pyro_trace *trace, uint32_t event)
     return __builtin_add_overflow(trace->start_ns[event], duration, &end) ? INT64_MAX : end;
 }
 
+/* From one time to another without overflow. */
+static inline int64_t pyro_join_span_ns(int64_t start_ns, int64_t end_ns)
+{
+    int64_t span;
+    return __builtin_sub_overflow(end_ns, start_ns, &span) ? INT64_MAX : span;
+}
+
 static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint32_t event)
 {
     uint32_t name = state->trace->name[event];
@@ -105,8 +113,18 @@ int pyro_join_order(pyro_join_state *state);
 int pyro_join_launches(pyro_join_state *state);
 /* Fills parent, op, call and phase of host events (nesting.c); needs order and layers. */
 int pyro_join_nest(pyro_join_state *state);
-/* Fills joins->steps (steps.c). */
+/* Fills joins->steps from marks or steps_from (steps.c). */
 int pyro_join_steps(pyro_join_state *state);
+/* Fills joins->steps and joins->serving from the annotations of serving engines, if there are any
+ * (steps_of_serving.c); needs the launches. */
+int pyro_join_serving_steps(pyro_join_state *state);
+/* Adds a step; a `name` of NULL makes it "step N" (step_list.c). */
+int pyro_add_step(pyro_join_state *state, pyro_step step);
+/* Infers steps from the optimizer, the data loader or the outermost module; adds none if the trace
+ * shows no loop (steps_inferred.c). Needs all other joins. */
+int pyro_infer_steps(pyro_join_state *state);
+/* The same from device work that repeats (steps_of_kernels.c). */
+int pyro_infer_steps_of_kernels(pyro_join_state *state);
 
 /* backward.c: learns the track of each "Fwd thread id"; needs by_time. */
 int pyro_backward_learn(pyro_join_state *state);

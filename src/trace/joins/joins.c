@@ -159,7 +159,9 @@ static int join_all(pyro_join_state *state)
         return both.nest_status ? both.nest_status : both.launch_status;
     pyro_run_parts(join_device_work, state, state->parts);
     status = pyro_join_graphs(state);
-    return status ? status : pyro_layers_finish(state);
+    if (status == PYRO_OK)
+        status = pyro_layers_finish(state);
+    return status ? status : pyro_infer_steps(state);
 }
 
 static int make(const pyro_join_state *given, size_t events_per_thread)
@@ -231,5 +233,6 @@ void pyro_joins_free(pyro_joins *joins)
     free(joins->layers);
     free(joins->calls);
     free(joins->steps);
+    free(joins->serving);
     *joins = (pyro_joins){0};
 }

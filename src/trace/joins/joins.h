@@ -35,7 +35,8 @@ typedef struct pyro_layer_call {
 } pyro_layer_call;
 
 typedef struct pyro_step {
-    uint32_t event;
+    uint32_t event;   /* that marks it; PYRO_NO_EVENT: inferred */
+    const char *name; /* lives in the trace or in the joins' arena */
     int64_t number;
     int64_t start_ns, end_ns;
 } pyro_step;
@@ -55,6 +56,31 @@ typedef struct pyro_graph_attribution {
     const char *annotations; /* file; NULL: none */
 } pyro_graph_attribution;
 
+typedef enum pyro_serving_kind {
+    PYRO_SERVING_PREFILL,
+    PYRO_SERVING_DECODE,
+    PYRO_SERVING_MIXED,
+    PYRO_SERVING_VERIFY, /* checks tokens that a draft model proposed */
+    PYRO_SERVING_DRAFT   /* a draft model reads what was accepted */
+} pyro_serving_kind;
+
+/* Requests of one kind in a step, and sums over them; -1 unknown. A request has sq new tokens and sk
+ * tokens in all. */
+typedef struct pyro_serving_load {
+    int64_t requests, sq, sk, sqsq, sqsk;
+} pyro_serving_load;
+
+/* What an engine's annotation says about a step. */
+typedef struct pyro_serving_mark {
+    pyro_serving_kind kind;
+    bool is_sglang; /* else vLLM */
+    pyro_serving_load context, generation;
+} pyro_serving_mark;
+
+/* Reads "execute_context_1(888)_generation_32(32)" or "step[DECODE bs=32 ...]", also their detailed
+ * forms; false for other names and for idle steps. */
+bool pyro_parse_serving(const char *name, pyro_serving_mark *mark);
+
 typedef struct pyro_joins {
     pyro_arena arena;
     void *columns;      /* the block that holds these columns */
@@ -71,6 +97,11 @@ typedef struct pyro_joins {
     size_t call_count, call_capacity;
     pyro_step *steps; /* in order of time */
     size_t step_count, step_capacity;
+    pyro_step_source step_source;
+    pyro_serving_mark *serving; /* by number of the step; NULL: no serving steps */
+    size_t serving_capacity;
+    int64_t warmup_ns; /* of a slow first step that is not among the inferred ones; 0: none */
+    const char *step_mark; /* name of the event or layer that the steps come from; "" */
     bool has_layers;
     bool layers_from_annotations; /* else from the nn.Module frames */
     int64_t partial_overlaps; /* slices that end after the slice they start in; no annotations */
@@ -108,6 +139,8 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
                           pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);
 
+/* Whether a host event of this name fetches the next batch of a data loader. */
+bool pyro_is_loader_name(const char *name);
 /* Whether a kernel is of NCCL or RCCL, or otherwise known to communicate. */
 bool pyro_is_collective_kernel(const char *name);
 

@@ -20,6 +20,15 @@ static bool ends_in_backward(const char *name)
     return length > word_length && !memcmp(name + length - word_length, word, word_length);
 }
 
+bool pyro_is_loader_name(const char *name)
+{
+    static const char range[] = "enumerate(DataLoader)", next[] = ": __next__";
+    size_t length = strlen(name), tail = sizeof next - 1;
+    if (begins_with(name, range))
+        return true;
+    return length > tail && !strcmp(name + length - tail, next) && strstr(name, "dataloader.py(");
+}
+
 /* Frames of the optimizers' code, for traces without annotated optimizer steps. */
 static bool is_optimizer_frame(const char *name)
 {
@@ -57,6 +66,8 @@ pyro_name_class pyro_classify_name(const char *name)
         return PYRO_NAME_ACCUMULATE;
     if (ends_in_backward(name))
         return PYRO_NAME_BACKWARD;
+    if (pyro_is_loader_name(name))
+        return PYRO_NAME_LOADER;
     return is_optimizer_frame(name) ? PYRO_NAME_OPTIMIZER : PYRO_NAME_PLAIN;
 }
 

@@ -141,7 +141,7 @@ def test_to_pandas(resnet18):
     assert list(frame.columns) == list(resnet18.kernels.columns)
     assert frame["total_ns"].sum() == sum(resnet18.kernels.total_ns)
     assert list(resnet18.to_pandas()["path"]) == resnet18.layers.path
-    with pytest.raises(ValueError, match="valid: steps, training, layers"):
+    with pytest.raises(ValueError, match="valid: steps, training, serving, layers"):
         resnet18.to_pandas("nothing")
 
 
@@ -394,3 +394,34 @@ def test_progress_is_shown_on_a_terminal_only():
     assert b"ProfilerStep#2" in output
     assert "KiB" in shown and "/s" in shown
     assert shown.endswith("\r\x1b[K")
+
+
+def test_steps_that_the_trace_does_not_mark():
+    folder = pathlib.Path(__file__).resolve().parents[2] / "trace" / "steps"
+    inferred = pyrometer.trace(folder / "optimizer.json")
+    assert inferred.steps_inferred and inferred.step_source == "optimizer"
+    assert inferred.steps.name == ["step 0", "step 1", "step 2", "step 3"]
+    assert inferred.startup["span_ns"] == 4_000_000
+    chosen = pyrometer.trace(folder / "annotated.json", steps_from="iteration ([0-9]+)")
+    assert not chosen.steps_inferred and chosen.step_source == "option"
+    assert list(chosen.steps.number) == [10, 11, 12, 13]
+    with pytest.raises(ValueError, match="steps_from"):
+        pyrometer.trace(folder / "annotated.json", steps_from="(")
+    assert pyrometer.trace(folder / "module-once.miss.json").step_source == "none"
+
+
+def test_serving_steps():
+    folder = pathlib.Path(__file__).resolve().parents[2] / "trace" / "steps"
+    served = pyrometer.trace(folder / "vllm.json")
+    assert served.serving.kind == ["prefill", "mixed", *["decode"] * 5]
+    assert list(served.serving.steady) == [0, 0, 1, 1, 1, 1, 0]
+    # 8 heads of 64 in 2 layers, and the causal half of 512 x 512
+    assert served.serving.attention_flops[0] == 4 * 8 * 64 * 2 * (512 * 513 // 2)
+    assert served.serving[0]["flops"] is None
+    summary = served.serving_summary
+    assert (summary["engine"], summary["shapes_from"]) == ("vLLM", "trace")
+    priced = pyrometer.trace(folder / "vllm-without-shapes.json", model="gpt2")
+    # 12 layers, keys and values of 12 heads of 64 in bfloat16, for four keys more
+    growth = priced.serving.bytes[3] - priced.serving.bytes[2]
+    assert growth == 4 * 2 * 12 * 12 * 64 * 2
+    assert 0 < priced.serving.peak_share[0] < 1 and 0 < priced.serving.bandwidth_share[0] < 1

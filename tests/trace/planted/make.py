@@ -82,7 +82,8 @@ class Trace:
         self.events.append(event | {"ts": at, "args": args})
 
     def text(self):
-        head = {"schemaVersion": 1, "deviceProperties": [self.device]}
+        devices = [self.device] if self.device else []
+        head = {"schemaVersion": 1, "deviceProperties": devices}
         lines = ",\n".join(json.dumps(e) for e in self.events)
         return json.dumps(head)[:-1] + ', "traceEvents": [\n' + lines + "\n]}\n"
 

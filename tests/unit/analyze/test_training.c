@@ -14,6 +14,11 @@ static void check_sum(const pyro_training_step *row)
                          row->communication_ns + row->other_ns,
                      row->span_ns);
     assert_true(row->communication_ns <= row->communication_total_ns);
+    if (row->python_ns >= 0)
+        assert_int_equal(row->forward_op_ns + row->backward_op_ns + row->optimizer_op_ns +
+                             row->other_op_ns + row->data_ns + row->communication_ns +
+                             row->python_ns,
+                         row->span_ns);
 }
 
 static void make_host_step(maker *maker, int number, int64_t at)
@@ -50,6 +55,8 @@ static void test_on_the_host(void **state)
         assert_int_equal(row->communication_total_ns, 200);
         assert_int_equal(row->communication_ns, 80);
         assert_int_equal(row->optimizer_ns, 300);
+        assert_int_equal(row->forward_op_ns, 180); /* 20 of its frame are Python */
+        assert_int_equal(row->optimizer_op_ns, 0);
         assert_int_equal(row->torch_flops, 2 * 2 * 3 * 4);
         assert_true(row->flops >= row->torch_flops);
         assert_string_equal(row->dtype, "float32");
@@ -108,6 +115,7 @@ static void test_on_the_device(void **state)
     assert_int_equal(row->communication_total_ns, 200);
     assert_int_equal(row->optimizer_ns, 100);
     assert_int_equal(row->other_ns, 240);
+    assert_int_equal(row->python_ns, -1);
     assert_true(row->peak_flops_per_s > 1e12); /* the table has the H200 */
     check_sum(&row[1]);
     assert_int_equal(row[1].flops, -1);
@@ -120,7 +128,13 @@ static void test_without_steps(void **state)
     maker maker;
     maker_begin(&maker);
     maker_host(&maker, "cpu_op", "aten::mm", 1, 0, 100);
-    assert_int_equal(maker_analyze(&maker, NULL)->training_count, 0);
+    maker_host(&maker, "cpu_op", "aten::relu", 1, 150, 50);
+    const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+    assert_int_equal(analysis->training_count, 1);
+    assert_int_equal(analysis->training->number, -1);
+    assert_int_equal(analysis->training->other_op_ns, 150);
+    assert_int_equal(analysis->training->python_ns, 50);
+    check_sum(analysis->training);
     maker_end(&maker);
 }
 
