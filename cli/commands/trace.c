@@ -363,7 +363,7 @@ static void add_hints(trace_run *run, const char *path)
     else
         pyro_common_hint(buf, "trace", path, "--by op", "every op");
     if (run->has_gaps)
-        pyro_common_hint(buf, "trace", path, "--by gap", "when the device was idle, and why");
+        pyro_common_hint(buf, "trace", path, "--by cause", "where the time went, and why");
     if (run->has_memory)
         pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
     pyro_common_hint(buf, "trace", path, "--by finding", "all findings");

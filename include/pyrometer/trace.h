@@ -182,6 +182,43 @@ typedef struct pyro_gap_row {
     int64_t step; /* number of the step at its middle; -1: none */
 } pyro_gap_row;
 
+/* Where a stretch of time went. Each has exactly one cause. */
+typedef enum pyro_cause {
+    PYRO_CAUSE_COMPUTE, /* a kernel or memset ran */
+    PYRO_CAUSE_COMMUNICATION, /* only collectives, or these and copies, ran */
+    PYRO_CAUSE_PEER_WAIT, /* only collectives ran, and waited for another rank */
+    PYRO_CAUSE_COPY, /* only copies ran */
+    PYRO_CAUSE_PYTHON, /* idle: the host ran Python code, or nothing that was recorded */
+    PYRO_CAUSE_OPS, /* idle: the host was in an op or in a call of the runtime */
+    PYRO_CAUSE_DATA_LOADING, /* idle: the host waited for its next batch */
+    PYRO_CAUSE_LAUNCH_LATENCY, /* idle: the host was late; its launch took effect after this */
+    PYRO_CAUSE_QUEUED, /* idle: the next work was launched already, but did not start */
+    PYRO_CAUSE_UNRECORDED, /* idle: the host was blocked by work that is not in the file */
+    PYRO_CAUSE_BEFORE_FIRST, /* idle: the host had not launched the first work in the file */
+    PYRO_CAUSE_AFTER_LAST, /* idle: the last work in the file had ended */
+    PYRO_CAUSE_UNKNOWN, /* idle: the launch of the next work is not in the file */
+    PYRO_CAUSE_COUNT
+} pyro_cause;
+PYRO_API const char *pyro_cause_name(pyro_cause cause); /* "data_loading" */
+
+/* The time of a step (or of the whole trace) that has a cause; the rows of a step add up to its
+ * span. */
+typedef struct pyro_cause_row {
+    int64_t step; /* number of the step; -1: the whole trace */
+    pyro_cause cause;
+    int64_t time_ns;
+} pyro_cause_row;
+
+/* Where the host was in time that has a cause, over all steps; for queued work, what was queued.
+ * The rows of a cause add up to its time; the smallest share a row without texts. */
+typedef struct pyro_cause_place {
+    pyro_cause cause;
+    const char *op, *layer, *line; /* "" unknown */
+    const char *sync; /* the call in which the host was when the device became idle; "": none */
+    pyro_phase phase;
+    int64_t time_ns, stretches;
+} pyro_cause_place;
+
 typedef struct pyro_collective_row {
     const char *kind; /* "allreduce", ... */
     const char *group; /* name of the process group; "" unknown */
@@ -297,6 +334,10 @@ typedef struct pyro_analysis {
     const pyro_gap_row *gaps; /* longest first, at most 1000 */
     size_t gap_count;
     int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */
+    const pyro_cause_row *causes; /* in order of steps, then of pyro_cause */
+    size_t cause_count;
+    const pyro_cause_place *cause_places; /* longest first */
+    size_t cause_place_count;
     const pyro_collective_row *collectives;
     size_t collective_count;
     const pyro_copy_row *copies;

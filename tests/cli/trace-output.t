@@ -65,6 +65,8 @@ gaps
 gap_totals
 memory
 launch
+causes
+cause_places
 synchronizations
 copies
 data_loading
@@ -84,6 +86,7 @@ $ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(de
     {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "phase": "other"}
     "device": null,
     "peak_bytes": null,
+    {"cause": "ops", "op": "aten::mul", "layer": "", "line": "", "sync": "", "phase": "other", "time_ns": 3000, "stretches": 1}
 
 # Several files: one after the other.
 $ cd trace; pyrometer trace good-3-cpu-only.json good-4-bare-array.json --by op
@@ -280,7 +283,7 @@ pyrometer: trace needs a file: pyrometer trace FILE (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --by layers
-pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding) (see pyrometer trace --help)
+pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, cause) (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --filter '('

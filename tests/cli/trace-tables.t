@@ -338,3 +338,39 @@ Net_0;Net_0.ReLU_0 20000
 $ cd trace; pyrometer trace good-1-training.json --folded -o $TMP/run.folded && wc -l < $TMP/run.folded
 wrote $TMP/run.folded (text)
 12
+
+# The account of lost time: every part has one cause.
+$ cd trace; pyrometer trace good-1-training.json --by cause
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+Where the time went, by cause (parts that do not overlap):
+  Cause                    Time   Share  Where the host was
+  ------------------------------------------------------------------------------
+  device work          180.0 us    9.0%
+  copies alone          20.0 us    1.0%
+  host in Python        1.01 ms   50.5%
+                       680.0 us   34.0%  train.py(12): step
+                       100.0 us    5.0%  train.py(12): step,…mizer.step#SGD.step
+                        80.0 us    4.0%  train.py(12): step, Net_0
+  host in ops          520.0 us   26.0%
+                        60.0 us    3.0%  train.py(12): step, aten::item
+                        60.0 us    3.0%  train.py(12): step,…dmm, Net_0.Linear_0
+                        60.0 us    3.0%  train.py(12): step,…dmm, Net_0.Linear_1
+  launch latency       140.0 us    7.0%
+                        20.0 us    1.0%  train.py(12): step, aten::item
+                        20.0 us    1.0%  train.py(12): step,…dmm, Net_0.Linear_0
+                        20.0 us    1.0%  train.py(12): step,…dmm, Net_0.Linear_1
+  before first kernel   10.0 us    0.5%
+  after last kernel    120.0 us    6.0%
+                        60.0 us    3.0%  train.py(12): step, aten::item
+                        10.0 us    0.5%  train.py(12): step
+  ------------------------------------------------------------------------------
+  All                   2.00 ms  100.0%
+
+$ cd trace; pyrometer trace good-1-training.json --by cause --format csv | head -4
+step,cause,time_ns
+1,compute,90000
+1,copy,10000
+1,python,530000

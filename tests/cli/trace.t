@@ -10,9 +10,14 @@ Summary:
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
 
 Where the time went (2 steps of 32.4 ms on average):
-  Compute                6.03 ms    9.3%  ###
-  Idle                   58.7 ms   90.7%  #################################
-    host in ops          32.6 ms   50.3%  ##################
+  Compute                 6.03 ms    9.3%  ###
+  Idle                    58.7 ms   90.7%  ################################
+    host in Python        25.4 ms   39.3%  ##############
+    host in ops           25.0 ms   38.6%  ##############
+    launch latency        6.68 ms   10.3%  ####
+    queued, not started  783.4 us    1.2%
+    before first kernel  657.6 us    1.0%
+    after last kernel    170.8 us    0.3%
   Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
 
 Findings (top 3 of 9 by gain):
@@ -62,7 +67,7 @@ Kernels (top 3 of 60 by device time):
 
 Next:
   pyrometer trace h200_resnet18_train.json.gz --by layer
-  pyrometer trace h200_resnet18_train.json.gz --by gap
+  pyrometer trace h200_resnet18_train.json.gz --by cause
   pyrometer trace h200_resnet18_train.json.gz --by finding
   pyrometer trace h200_resnet18_train.json.gz -o results.json
 
@@ -78,9 +83,14 @@ Summary:
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
-  Compute                3.05 ms   27.8%  ##########
-  Idle                   7.89 ms   72.2%  ##########################
-    host in ops          5.53 ms   50.5%  ##################
+  Compute                 3.05 ms   27.8%  ##########
+  Idle                    7.89 ms   72.2%  #########################
+    host in Python        1.77 ms   16.2%  ######
+    host in ops           2.23 ms   20.4%  #######
+    launch latency       771.7 us    7.1%  ##
+    queued, not started  201.8 us    1.8%  #
+    before first kernel   2.72 ms   24.8%  #########
+    after last kernel    195.1 us    1.8%  #
   Device time: forward 100.0%
 
 Findings (top 3 of 8 by gain):
@@ -131,7 +141,7 @@ Kernels (top 3 of 13 by device time):
 
 Next:
   pyrometer trace h200_vit_b16_forward.json.gz --by layer
-  pyrometer trace h200_vit_b16_forward.json.gz --by gap
+  pyrometer trace h200_vit_b16_forward.json.gz --by cause
   pyrometer trace h200_vit_b16_forward.json.gz --by memory
   pyrometer trace h200_vit_b16_forward.json.gz --by finding
   pyrometer trace h200_vit_b16_forward.json.gz -o results.json
@@ -148,10 +158,14 @@ Summary:
   Peak memory:          12.0 KiB on cuda:0
 
 Where the time went (2 steps of 1.00 ms on average):
-  Compute               180.0 us    9.0%  ###
-  Copies alone           20.0 us    1.0%
-  Idle                   1.80 ms   90.0%  ################################
-    host in ops         700.0 us   35.0%  #############
+  Compute                180.0 us    9.0%  ###
+  Copies alone            20.0 us    1.0%
+  Idle                    1.80 ms   90.0%  ################################
+    host in Python        1.01 ms   50.5%  ##################
+    host in ops          520.0 us   26.0%  #########
+    launch latency       140.0 us    7.0%  ##
+    before first kernel   10.0 us    0.5%
+    after last kernel    120.0 us    6.0%  ##
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
 
 Findings (top 3 of 7 by gain):
@@ -199,7 +213,7 @@ Kernels (top 3 of 4 by device time):
 
 Next:
   pyrometer trace good-1-training.json --by layer
-  pyrometer trace good-1-training.json --by gap
+  pyrometer trace good-1-training.json --by cause
   pyrometer trace good-1-training.json --by memory
   pyrometer trace good-1-training.json --by finding
   pyrometer trace good-1-training.json -o results.json
@@ -215,9 +229,13 @@ Summary:
   Device time:          90.0 us (3 kernels); busy 31.0% of the span
 
 Where the time went:
-  Compute                90.0 us   31.0%  ###########
-  Idle                  200.0 us   69.0%  #########################
-    host in ops          90.0 us   31.0%  ###########
+  Compute                 90.0 us   31.0%  ###########
+  Idle                   200.0 us   69.0%  ########################
+    host in Python        80.0 us   27.6%  ##########
+    host in ops           20.0 us    6.9%  ##
+    launch latency        60.0 us   20.7%  #######
+    before first kernel   20.0 us    6.9%  ##
+    after last kernel     20.0 us    6.9%  ##
   Device time: forward 100.0%
 
 Findings (top 3 of 4 by gain):
@@ -260,7 +278,7 @@ Kernels:
 
 Next:
   pyrometer trace good-2-annotations.json --by layer
-  pyrometer trace good-2-annotations.json --by gap
+  pyrometer trace good-2-annotations.json --by cause
   pyrometer trace good-2-annotations.json --by finding
   pyrometer trace good-2-annotations.json -o results.json
 
@@ -327,9 +345,11 @@ Summary:
   Device time:          27.0 us (1 kernel); busy 43.5% of the span
 
 Where the time went:
-  Compute                27.0 us   43.5%  ################
-  Idle                   35.0 us   56.5%  ####################
-    host in ops          35.0 us   56.5%  ####################
+  Compute                 27.0 us   43.5%  ###############
+  Idle                    35.0 us   56.5%  ####################
+    launch latency        20.0 us   32.3%  ###########
+    before first kernel   10.0 us   16.1%  ######
+    launch not in file    5.00 us    8.1%  ###
 
 Ops:
   Op          Calls     Self  Share   FLOP/s  Host self
@@ -352,9 +372,10 @@ Summary:
   Device time:          80.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
-  Compute                60.0 us   66.7%  ########################
-  Idle                   30.0 us   33.3%  ############
-    host in ops          30.0 us   33.3%  ############
+  Compute                 60.0 us   66.7%  #######################
+  Idle                    30.0 us   33.3%  ############
+    launch latency        20.0 us   22.2%  ########
+    before first kernel   10.0 us   11.1%  ####
 
 Ops:
   Op        Calls     Self   Share  FLOP/s  Host self
@@ -377,10 +398,11 @@ Summary:
   Device time:          160.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
-  Compute                60.0 us   40.0%  ##############
-  Communication alone    40.0 us   26.7%  ##########
-  Idle                   50.0 us   33.3%  ############
-    host in ops          40.0 us   26.7%  ##########
+  Compute                 60.0 us   40.0%  ##############
+  Communication alone     40.0 us   26.7%  #########
+  Idle                    50.0 us   33.3%  ############
+    launch latency        40.0 us   26.7%  #########
+    before first kernel   10.0 us    6.7%  ##
 
 Ops:
   Op                  Calls      Self  Share  FLOP/s  Host self
@@ -405,8 +427,9 @@ Summary:
   Device time:          45.0 us (3 kernels); busy 52.9% of the span
 
 Where the time went:
-  Compute                45.0 us   52.9%  ###################
-  Idle                   40.0 us   47.1%  #################
+  Compute                 45.0 us   52.9%  ###################
+  Idle                    40.0 us   47.1%  ################
+    queued, not started   40.0 us   47.1%  ################
 
 Kernels:
   Kernel   Calls    Total  Share   Median  Tensor
@@ -426,9 +449,11 @@ Summary:
   Device time:          12.0 us (1 kernel); busy 12.0% of the span
 
 Where the time went:
-  Compute                12.0 us   12.0%  ####
-  Idle                   88.0 us   88.0%  ################################
-    host in ops          28.0 us   28.0%  ##########
+  Compute                 12.0 us   12.0%  ####
+  Idle                    88.0 us   88.0%  ###############################
+    launch latency        10.0 us   10.0%  ####
+    before first kernel   20.0 us   20.0%  #######
+    after last kernel     58.0 us   58.0%  ####################
 
 Ops:
   Op                           Calls     Self   Share  FLOP/s  Host self
@@ -451,9 +476,10 @@ Summary:
   Device time:          5.00 us (1 kernel); busy 11.1% of the span
 
 Where the time went:
-  Compute                5.00 us   11.1%  ####
-  Idle                   40.0 us   88.9%  ################################
-    host in ops          20.0 us   44.4%  ################
+  Compute                 5.00 us   11.1%  ####
+  Idle                    40.0 us   88.9%  ###############################
+    launch latency        18.0 us   40.0%  ##############
+    before first kernel   22.0 us   48.9%  #################
 
 Ops:
   Op                    Calls     Self   Share  FLOP/s  Host self

@@ -20,6 +20,7 @@ static void write_value(pyro_json_writer *writer, const pyro_trace_column *colum
     case PYRO_COLUMN_PHASE:
     case PYRO_COLUMN_GAP_KIND:
     case PYRO_COLUMN_SEVERITY:
+    case PYRO_COLUMN_CAUSE:
         pyro_json_string(writer, pyro_column_text(column, row));
         return;
     case PYRO_COLUMN_NUMBER:

@@ -354,6 +354,7 @@ static void (*const writers[])(pyro_trace_writer *w) = {
     [PYRO_TRACE_SYNCHRONIZATIONS] = write_synchronizations,
     [PYRO_TRACE_MEMORY] = pyro_write_trace_memory,
     [PYRO_TRACE_FINDINGS] = pyro_write_trace_findings,
+    [PYRO_TRACE_CAUSES] = pyro_write_trace_causes,
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

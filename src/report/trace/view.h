@@ -28,6 +28,11 @@ void pyro_write_trace_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
+void pyro_write_trace_causes(pyro_trace_writer *w);
+
+/* Causes for people: "host in Python code"; the time of all steps that has a cause. */
+const char *pyro_cause_label(pyro_cause cause, bool on_host);
+int64_t pyro_cause_total_ns(const pyro_analysis *analysis, pyro_cause cause);
 
 /* "Kernels (top 10 of 53 by device time):", or without the numbers when all are shown. `order` may
  * be NULL. */
