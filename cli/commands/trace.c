@@ -23,6 +23,7 @@ typedef struct trace_values {
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *model;
     const char *chrome;
+    pyro_words ignored; /* ids of findings */
     bool folded, strict;
     int64_t threads;
     pyro_common common;
@@ -90,6 +91,12 @@ static const pyro_option choice_options[] = {
      .offset = offsetof(trace_values, filter),
      .metavar = "REGEX",
      .help = "Show only ops, kernels and layers whose name matches (POSIX extended)."},
+    {.long_name = "ignore",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(trace_values, ignored),
+     .metavar = "ID",
+     .help = "Leave out the finding with this id, as in --by finding --format csv. May be given "
+             "several times."},
     {.long_name = NULL},
 };
 
@@ -438,6 +445,11 @@ static int check_values(const trace_values *values, const pyro_words *files)
                                     files->count);
     if (values->chrome && values->chrome[0] == '\0')
         return pyro_common_complain("--chrome needs a file name");
+    for (size_t i = 0; i < values->ignored.count; i++)
+        if (!pyro_finding_exists(values->ignored.items[i]))
+            return pyro_common_complain("--ignore: no finding has the id \"%.100s\" (the reference "
+                                        "of traces lists all)",
+                                        values->ignored.items[i]);
     return check_regex("--filter", values->filter, 0) &&
                    check_regex("--layers-from", values->layers_from, 1)
                ? PYRO_EXIT_FINE
@@ -452,6 +464,8 @@ static int run_files(const trace_values *values, const pyro_words *files)
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
                      .filter = values->filter,
+                     .ignored_findings = (const char *const *)values->ignored.items,
+                     .ignored_finding_count = values->ignored.count,
                      .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
                    .view = (pyro_trace_view)(values->view + 1),

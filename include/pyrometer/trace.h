@@ -79,7 +79,12 @@ typedef struct pyro_analysis_options {
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
     const pyro_peaks *peaks; /* of the host; those of a device are looked up by its name */
+    const char *const *ignored_findings; /* ids that are left out; may be NULL */
+    size_t ignored_finding_count;
 } pyro_analysis_options;
+
+/* True if a finding can have this id. */
+PYRO_API bool pyro_finding_exists(const char *id);
 
 /*
  * One profiler step, or the whole span if the trace has no steps. The parts of device time are
@@ -102,6 +107,10 @@ typedef struct pyro_step_row {
     int64_t forward_ns, backward_ns, optimizer_ns, other_ns; /* device time by phase, summed */
     int64_t device_total_ns;
     int64_t kernels;
+    /* Of the work that the step launched: when its first began, how long until the first of the next
+     * step began (until its last ended, in the last step), and how long after the step its last
+     * ended; -1: the step launched nothing. */
+    int64_t device_start_ns, device_span_ns, device_lag_ns;
 } pyro_step_row;
 
 /*
@@ -270,10 +279,12 @@ enum { PYRO_SLOW_LAUNCH_US = 50 };
 
 typedef struct pyro_launch_summary {
     int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
+    int64_t graph_launches, graph_launch_total_ns; /* of these, launches of graphs */
+    int64_t executed_ns; /* of launch_total_ns, in which the launched kernel itself ran */
     int64_t delay_median_ns, delay_p95_ns; /* from launch end to kernel start, at least 0 */
-    int64_t short_kernels; /* shorter than their launch call */
+    int64_t short_kernels; /* shorter than their launch call, which is no graph's */
     int64_t short_kernel_total_ns;
-    int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US */
+    int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US, without those of graphs */
     int64_t late_kernels; /* launched when their device was idle */
     int64_t max_queue; /* most kernels launched but not started */
     double mean_queue; /* over the time from the first launch to the last start */
@@ -303,8 +314,18 @@ typedef struct pyro_finding {
     const char *evidence; /* the measured numbers against the threshold */
     const char *advice; /* what to do */
     const char *place; /* layer, op or line; "": the whole run */
-    int64_t gain_ns; /* estimated time that could be saved; -1 unknown */
+    int64_t gain_ns; /* time that could be saved; gains of findings do not overlap; -1 unknown */
+    const char *gain_basis; /* what gain_ns is: "idle time with these causes"; "": unknown */
 } pyro_finding;
+
+/* A part of a finding: one of its causes, or another finding about the same time. */
+typedef struct pyro_finding_part {
+    const char *finding; /* id of the finding */
+    const char *id; /* name of a cause (pyro_cause_name), or id of a finding */
+    const char *title, *evidence, *advice; /* "" where the finding has them */
+    const char *place;
+    int64_t gain_ns; /* of the finding's gain; -1 unknown */
+} pyro_finding_part;
 
 /* Time that belongs to no layer, by reason. Collectives are always here. */
 typedef struct pyro_unattributed {
@@ -353,6 +374,8 @@ typedef struct pyro_analysis {
     pyro_unattributed unattributed;
     const pyro_finding *findings; /* most gain first */
     size_t finding_count;
+    const pyro_finding_part *finding_parts; /* in the order of their findings */
+    size_t finding_part_count;
     const char *const *notes;
     size_t note_count;
 } pyro_analysis;

@@ -72,6 +72,7 @@ copies
 data_loading
 collectives
 findings
+finding_parts
 
 $ cd trace; pyrometer trace good-7-collectives.json --format json | grep -A2 '"collectives"'
   "collectives": [

@@ -197,7 +197,8 @@ static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
         explain_late_start(state, &idle);
     else if (idle.launch_ns < end_ns)
         add_stretch(state,
-                    idle.launch_ns > start_ns ? PYRO_CAUSE_LAUNCH_LATENCY : PYRO_CAUSE_QUEUED,
+                    context->trace->start_ns[launch] < start_ns ? PYRO_CAUSE_QUEUED
+                                                                : PYRO_CAUSE_LAUNCH_LATENCY,
                     idle.launch_ns, end_ns, state->next, idle.sync);
 }
 

@@ -121,6 +121,9 @@ static void write_launch(pyro_json_writer *writer, const pyro_launch_summary *la
     pyro_json_member_integer(writer, "launches", launch->launches);
     pyro_json_member_integer(writer, "launch_total_ns", launch->launch_total_ns);
     pyro_json_member_integer(writer, "launch_median_ns", launch->launch_median_ns);
+    pyro_json_member_integer(writer, "graph_launches", launch->graph_launches);
+    pyro_json_member_integer(writer, "graph_launch_total_ns", launch->graph_launch_total_ns);
+    pyro_json_member_integer(writer, "executed_ns", launch->executed_ns);
     pyro_json_member_integer(writer, "delay_median_ns", launch->delay_median_ns);
     pyro_json_member_integer(writer, "delay_p95_ns", launch->delay_p95_ns);
     pyro_json_member_integer(writer, "short_kernels", launch->short_kernels);

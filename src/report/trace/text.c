@@ -133,20 +133,35 @@ static void write_idle(pyro_trace_writer *w, int64_t whole_ns)
     }
 }
 
+/* " (6 steps, median 77.5 ms)" */
+static void add_step_time(pyro_trace_writer *w, pyro_buf *heading, size_t count)
+{
+    char median[PYRO_UNIT_TEXT], lag[PYRO_UNIT_TEXT];
+    pyro_step_time time;
+
+    w->failed = w->failed || !pyro_analysis_step_time(&time, w->analysis);
+    pyro_format_duration(median, time.median_ns);
+    if (count == 1)
+        pyro_buf_addf(heading, " (1 step of %s)", median);
+    else if (!time.on_device)
+        pyro_buf_addf(heading, " (%zu steps, median %s)", count, median);
+    else
+        pyro_buf_addf(heading,
+                      " (%zu steps, median %s on the device, which is up to %s behind the host)",
+                      count, median, pyro_format_duration(lag, time.lag_ns));
+}
+
 static void write_where(pyro_trace_writer *w)
 {
     pyro_step_row sum = pyro_analysis_sum_steps(w->analysis);
     size_t count = w->analysis->step_count;
-    char mean[PYRO_UNIT_TEXT];
     pyro_buf heading = PYRO_BUF_INIT;
 
     if (count == 0 || w->on_host)
         return;
     pyro_buf_adds(&heading, "\nWhere the time went");
     if (count > 1 || w->analysis->steps[0].number >= 0)
-        pyro_buf_addf(&heading, " (%zu step%s of %s%s)", count, count == 1 ? "" : "s",
-                      pyro_format_duration(mean, sum.span_ns / (int64_t)count),
-                      count == 1 ? "" : " on average");
+        add_step_time(w, &heading, count);
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
