@@ -1,5 +1,5 @@
 /*
- * Follows the threads that launch device work through time and reports which event of theirs
+ * Follows the threads that launch device work through time and reports which of their events
  * explains what the host did. Time only moves forward, so that all requests together take one pass
  * over the events.
  */
