@@ -186,11 +186,14 @@ class Trace:
     ops_by_shape: Table
     kernels: Table
     gaps: Table
+    causes: Table
+    cause_places: Table
     synchronizations: Table
     copies: Table
     collectives: Table
     memory: Table
     findings: Table
+    finding_parts: Table
     stacks: Table
 
     if TYPE_CHECKING:
