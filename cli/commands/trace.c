@@ -24,6 +24,7 @@ typedef struct trace_values {
     const char *filter, *layers_from, *steps_from, *model;
     const char *annotations;
     const char *chrome;
+    pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
     int64_t threads;
     pyro_common common;
@@ -91,6 +92,12 @@ static const pyro_option choice_options[] = {
      .offset = offsetof(trace_values, filter),
      .metavar = "REGEX",
      .help = "Show only ops, kernels and layers whose name matches (POSIX extended)."},
+    {.long_name = "ignore",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(trace_values, ignored),
+     .metavar = "ID",
+     .help = "Leave out the finding with this id, as in --by finding --format csv. May be given "
+             "several times."},
     {.long_name = NULL},
 };
 
@@ -389,7 +396,7 @@ static void add_hints(trace_run *run, const char *path)
     else
         pyro_common_hint(buf, "trace", path, "--by op", "every op");
     if (run->has_gaps)
-        pyro_common_hint(buf, "trace", path, "--by gap", "when the device was idle, and why");
+        pyro_common_hint(buf, "trace", path, "--by cause", "where the time went, and why");
     if (run->has_memory)
         pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
     pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
@@ -465,6 +472,11 @@ static int check_values(const trace_values *values, const pyro_words *files)
                                     files->count);
     if (values->chrome && values->chrome[0] == '\0')
         return pyro_common_complain("--chrome needs a file name");
+    for (size_t i = 0; i < values->ignored.count; i++)
+        if (!pyro_finding_exists(values->ignored.items[i]))
+            return pyro_common_complain("--ignore: no finding has the id \"%.100s\" (the reference "
+                                        "of traces lists all)",
+                                        values->ignored.items[i]);
     return check_regex("--filter", values->filter, 0) &&
                    check_regex("--layers-from", values->layers_from, 1) &&
                    check_regex("--steps-from", values->steps_from, 0)
@@ -482,6 +494,8 @@ static int run_files(const trace_values *values, const pyro_words *files)
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
                      .filter = values->filter,
+                     .ignored_findings = (const char *const *)values->ignored.items,
+                     .ignored_finding_count = values->ignored.count,
                      .threads = (int)values->threads},
         .report = {.report = pyro_common_report(&values->common),
                    .view = values->check && values->view < 0 ? PYRO_TRACE_DEFECTS

@@ -20,7 +20,8 @@ typedef enum pyro_column_kind {
     PYRO_COLUMN_BOOLEAN, /* bool */
     PYRO_COLUMN_PHASE,   /* the enums; pyro_column_text() has their names */
     PYRO_COLUMN_GAP_KIND,
-    PYRO_COLUMN_SEVERITY
+    PYRO_COLUMN_SEVERITY,
+    PYRO_COLUMN_CAUSE
 } pyro_column_kind;
 
 typedef struct pyro_trace_column {

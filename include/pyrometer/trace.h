@@ -102,7 +102,12 @@ typedef struct pyro_analysis_options {
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
     const pyro_peaks *peaks; /* of the host; those of a device are looked up by its name */
+    const char *const *ignored_findings; /* ids that are left out; may be NULL */
+    size_t ignored_finding_count;
 } pyro_analysis_options;
+
+/* True if a finding can have this id. */
+PYRO_API bool pyro_finding_exists(const char *id);
 
 /*
  * Time of the host before the first step, in disjoint parts that add up to span_ns. Of two that
@@ -140,6 +145,10 @@ typedef struct pyro_step_row {
     int64_t forward_ns, backward_ns, optimizer_ns, other_ns; /* device time by phase, summed */
     int64_t device_total_ns;
     int64_t kernels;
+    /* Of the work that the step launched: when its first began, how long until the first of the next
+     * step began (until its last ended, in the last step), and how long after the step its last
+     * ended; -1: the step launched nothing. */
+    int64_t device_start_ns, device_span_ns, device_lag_ns;
 } pyro_step_row;
 
 /*
@@ -254,6 +263,43 @@ typedef struct pyro_gap_row {
     int64_t step; /* number of the step at its middle; -1: none */
 } pyro_gap_row;
 
+/* Where a stretch of time went. Each has exactly one cause. */
+typedef enum pyro_cause {
+    PYRO_CAUSE_COMPUTE, /* a kernel or memset ran */
+    PYRO_CAUSE_COMMUNICATION, /* only collectives, or these and copies, ran */
+    PYRO_CAUSE_PEER_WAIT, /* only collectives ran, and waited for another rank */
+    PYRO_CAUSE_COPY, /* only copies ran */
+    PYRO_CAUSE_PYTHON, /* idle: the host ran Python code, or nothing that was recorded */
+    PYRO_CAUSE_OPS, /* idle: the host was in an op or in a call of the runtime */
+    PYRO_CAUSE_DATA_LOADING, /* idle: the host waited for its next batch */
+    PYRO_CAUSE_LAUNCH_LATENCY, /* idle: the host was late; its launch took effect after this */
+    PYRO_CAUSE_QUEUED, /* idle: the next work was launched already, but did not start */
+    PYRO_CAUSE_UNRECORDED, /* idle: the host was blocked by work that is not in the file */
+    PYRO_CAUSE_BEFORE_FIRST, /* idle: the host had not launched the first work in the file */
+    PYRO_CAUSE_AFTER_LAST, /* idle: the last work in the file had ended */
+    PYRO_CAUSE_UNKNOWN, /* idle: the launch of the next work is not in the file */
+    PYRO_CAUSE_COUNT
+} pyro_cause;
+PYRO_API const char *pyro_cause_name(pyro_cause cause); /* "data_loading" */
+
+/* The time of a step (or of the whole trace) that has a cause; the rows of a step add up to its
+ * span. */
+typedef struct pyro_cause_row {
+    int64_t step; /* number of the step; -1: the whole trace */
+    pyro_cause cause;
+    int64_t time_ns;
+} pyro_cause_row;
+
+/* Where the host was in time that has a cause, over all steps; for queued work, what was queued.
+ * The rows of a cause add up to its time; the smallest share a row without texts. */
+typedef struct pyro_cause_place {
+    pyro_cause cause;
+    const char *op, *layer, *line; /* "" unknown */
+    const char *sync; /* the call in which the host was when the device became idle; "": none */
+    pyro_phase phase;
+    int64_t time_ns, stretches;
+} pyro_cause_place;
+
 typedef struct pyro_collective_row {
     const char *kind; /* "allreduce", ... */
     const char *group; /* name of the process group; "" unknown */
@@ -313,10 +359,12 @@ enum { PYRO_SLOW_LAUNCH_US = 50 };
 
 typedef struct pyro_launch_summary {
     int64_t launches, launch_total_ns, launch_median_ns; /* of calls that started kernels */
+    int64_t graph_launches, graph_launch_total_ns; /* of these, launches of graphs */
+    int64_t executed_ns; /* of launch_total_ns, in which the launched kernel itself ran */
     int64_t delay_median_ns, delay_p95_ns; /* from launch end to kernel start, at least 0 */
-    int64_t short_kernels; /* shorter than their launch call */
+    int64_t short_kernels; /* shorter than their launch call, which is no graph's */
     int64_t short_kernel_total_ns;
-    int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US */
+    int64_t slow_launches; /* launch calls over PYRO_SLOW_LAUNCH_US, without those of graphs */
     int64_t late_kernels; /* launched when their device was idle */
     int64_t max_queue; /* most kernels launched but not started */
     double mean_queue; /* over the time from the first launch to the last start */
@@ -354,8 +402,18 @@ typedef struct pyro_finding {
     const char *evidence; /* the measured numbers against the threshold */
     const char *advice; /* what to do */
     const char *place; /* layer, op or line; "": the whole run */
-    int64_t gain_ns; /* estimated time that could be saved; -1 unknown */
+    int64_t gain_ns; /* time that could be saved; gains of findings do not overlap; -1 unknown */
+    const char *gain_basis; /* what gain_ns is: "idle time with these causes"; "": unknown */
 } pyro_finding;
+
+/* A part of a finding: one of its causes, or another finding about the same time. */
+typedef struct pyro_finding_part {
+    const char *finding; /* id of the finding */
+    const char *id; /* name of a cause (pyro_cause_name), or id of a finding */
+    const char *title, *evidence, *advice; /* "" where the finding has them */
+    const char *place;
+    int64_t gain_ns; /* of the finding's gain; -1 unknown */
+} pyro_finding_part;
 
 /* Time that belongs to no layer, by reason. Collectives are always here. */
 typedef struct pyro_unattributed {
@@ -391,6 +449,10 @@ typedef struct pyro_analysis {
     const pyro_gap_row *gaps; /* longest first, at most 1000 */
     size_t gap_count;
     int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */
+    const pyro_cause_row *causes; /* in order of steps, then of pyro_cause */
+    size_t cause_count;
+    const pyro_cause_place *cause_places; /* longest first */
+    size_t cause_place_count;
     const pyro_collective_row *collectives;
     size_t collective_count;
     const pyro_counter_row *counters; /* by name */
@@ -410,6 +472,8 @@ typedef struct pyro_analysis {
     size_t defect_count;
     const pyro_finding *findings; /* most gain first */
     size_t finding_count;
+    const pyro_finding_part *finding_parts; /* in the order of their findings */
+    size_t finding_part_count;
     const char *const *notes;
     size_t note_count;
 } pyro_analysis;

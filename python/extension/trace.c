@@ -25,7 +25,7 @@ typedef struct column_object {
 static const int64_t nothing;
 
 const char core_open_trace_doc[] =
-    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads) -> Trace";
+    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads, ignore) -> Trace";
 
 static int parse_phase(pyro_phase *out, const char *name)
 {
@@ -57,20 +57,42 @@ static int read_and_analyze(trace_object *self, const char *path, int threads,
     return status;
 }
 
+/* The ids of findings as C texts, which live as long as the tuple. */
+static int read_ignored(const char ***ids, PyObject *tuple)
+{
+    Py_ssize_t count = PyTuple_GET_SIZE(tuple);
+
+    *ids = PyMem_Calloc((size_t)count + 1, sizeof **ids);
+    if (!*ids) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        (*ids)[i] = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, i));
+        if (!(*ids)[i])
+            return -1;
+        if (!pyro_finding_exists((*ids)[i])) {
+            PyErr_Format(PyExc_ValueError, "no finding has the id '%s'", (*ids)[i]);
+            return -1;
+        }
+    }
+    return 0;
+}
+
 PyObject *core_open_trace(PyObject *module, PyObject *args)
 {
     core_state *state = PyModule_GetState(module);
     PyTypeObject *type = (PyTypeObject *)state->trace_type;
-    PyObject *path, *model, *layers_from;
-    const char *phase;
+    PyObject *path, *model, *layers_from, *ignore;
+    const char *phase, **ids = NULL;
     int threads, status = -1;
     pyro_analysis_options options = {0};
     pyro_error error;
     trace_object *self;
 
-    if (!PyArg_ParseTuple(args, "O&OOzizzi:open_trace", PyUnicode_FSConverter, &path, &model,
+    if (!PyArg_ParseTuple(args, "O&OOzizziO!:open_trace", PyUnicode_FSConverter, &path, &model,
                           &layers_from, &options.steps_from, &options.step, &phase, &options.filter,
-                          &threads))
+                          &threads, &PyTuple_Type, &ignore))
         return NULL;
     if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
         Py_DECREF(path);
@@ -83,6 +105,10 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
         self->layers_from = Py_NewRef(layers_from);
         options.layers_from = PyUnicode_AsUTF8(layers_from);
     }
+    if (self && read_ignored(&ids, ignore) == 0) {
+        options.ignored_findings = ids;
+        options.ignored_finding_count = (size_t)PyTuple_GET_SIZE(ignore);
+    }
     if (self && model != Py_None && !PyErr_Occurred()) {
         self->model = Py_NewRef(model);
         options.model = ((model_object *)model)->model;
@@ -94,6 +120,7 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
         if (status < 0)
             core_fail(state, &error, status, !self->trace);
     }
+    PyMem_Free(ids);
     Py_DECREF(path);
     if (status < 0)
         Py_CLEAR(self);

@@ -59,6 +59,7 @@ def open_trace(
     phase: str | None,
     filter: str | None,
     threads: int,
+    ignore: tuple[str, ...],
     /,
 ) -> Trace: ...
 def ranks(

@@ -24,9 +24,10 @@ typedef struct whole_analysis {
 /* An analysis may use the results of those before it in its lane, and what the inits of the lane
  * that it comes after made (here, prices). The last analysis is optional. */
 static const pyro_lane_row analyses[] = {
-    {&pyro_analyze_steps, 0, 0},  {&pyro_analyze_loading, 0, 0},  {&pyro_analyze_gaps, 0, 0},
-    {&pyro_analyze_syncs, 0, 0},  {&pyro_analyze_prices, 1, 1},   {&pyro_analyze_ops, 1, 1},
-    {&pyro_analyze_layers, 2, 1}, {&pyro_analyze_training, 2, 1}, {&pyro_analyze_launch, 3, 3},
+    {&pyro_analyze_steps, 0, 0},     {&pyro_analyze_loading, 0, 0}, {&pyro_analyze_gaps, 0, 0},
+    {&pyro_analyze_lost_time, 0, 0}, {&pyro_analyze_syncs, 0, 0},   {&pyro_analyze_prices, 1, 1},
+    {&pyro_analyze_ops, 1, 1},       {&pyro_analyze_layers, 2, 1},  {&pyro_analyze_training, 2, 1},
+    {&pyro_analyze_launch, 3, 3},
 /* Analyses that need no other, by the names of their tables. */
 #define PYRO_ANALYSIS(name) {&pyro_analyze_##name, 3, 3},
 #include <pyrometer/tables.def>

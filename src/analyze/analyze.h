@@ -107,9 +107,9 @@ typedef struct pyro_analyzer {
     void (*clear)(void *state); /* frees the state, also after a failure; may be NULL */
 } pyro_analyzer;
 
-extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_layers,
-    pyro_analyze_ops, pyro_analyze_launch, pyro_analyze_syncs, pyro_analyze_loading,
-    pyro_analyze_stacks, pyro_analyze_training, pyro_analyze_prices;
+extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_lost_time,
+    pyro_analyze_layers, pyro_analyze_ops, pyro_analyze_launch, pyro_analyze_syncs,
+    pyro_analyze_loading, pyro_analyze_stacks, pyro_analyze_training, pyro_analyze_prices;
 #define PYRO_ANALYSIS(name) extern const pyro_analyzer pyro_analyze_##name;
 #include <pyrometer/tables.def>
 

@@ -2,6 +2,7 @@
  * clock and device memory to report. */
 #include "analyze/totals.h"
 
+#include "analyze/quantile.h"
 #include "base/error.h"
 
 #include <stdlib.h>
@@ -133,6 +134,32 @@ pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis)
         sum.device_total_ns += row->device_total_ns;
     }
     return sum;
+}
+
+bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
+{
+    enum { FEWEST_STEPS = 3, LEAST_LAG = 10 /* a tenth of a step */ };
+    size_t count = analysis->step_count, known = 0;
+    int64_t *times = calloc(count + 1, sizeof *times);
+
+    *out = (pyro_step_time){0};
+    if (!times)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        times[i] = analysis->steps[i].span_ns;
+    out->median_ns = pyro_quantile(times, count, 1, 2);
+    for (size_t i = 0; i < count; i++) {
+        if (analysis->steps[i].device_lag_ns > out->lag_ns)
+            out->lag_ns = analysis->steps[i].device_lag_ns;
+        if (analysis->steps[i].device_span_ns >= 0)
+            times[known++] = analysis->steps[i].device_span_ns;
+    }
+    if (known >= FEWEST_STEPS && known == count && out->lag_ns > out->median_ns / LEAST_LAG) {
+        out->median_ns = pyro_quantile(times, known, 1, 2);
+        out->on_device = true;
+    }
+    free(times);
+    return true;
 }
 
 /* Of the members that hold times and work; all are int64_t. */

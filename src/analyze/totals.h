@@ -29,6 +29,17 @@ int64_t pyro_unattributed_ns(const pyro_unattributed *unattributed);
 /* Times of all steps, added up; members that are not times are 0. */
 pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis);
 
+/* How long a step takes. A host that runs ahead makes steps that vary on the host though the device
+ * works steadily: then the device's own boundaries count. */
+typedef struct pyro_step_time {
+    int64_t median_ns;
+    bool on_device;
+    int64_t lag_ns; /* how far the device is behind the host at the end of a step, at most */
+} pyro_step_time;
+
+/* False when memory is out. */
+bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis);
+
 /* Steps of training, added up. */
 typedef struct pyro_training_totals {
     int64_t count;

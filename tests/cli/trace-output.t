@@ -70,6 +70,8 @@ gaps
 gap_totals
 memory
 launch
+causes
+cause_places
 synchronizations
 copies
 data_loading
@@ -77,6 +79,7 @@ collectives
 counters
 defects
 findings
+finding_parts
 
 $ cd trace; pyrometer trace good-7-collectives.json --format json | grep -A2 '"collectives"'
   "collectives": [
@@ -91,6 +94,7 @@ $ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(de
     {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "phase": "other"}
     "device": null,
     "peak_bytes": null,
+    {"cause": "ops", "op": "aten::mul", "layer": "", "line": "", "sync": "", "phase": "other", "time_ns": 3000, "stretches": 1}
 
 # Several files: one after the other.
 $ cd trace; pyrometer trace good-3-cpu-only.json good-4-bare-array.json --by op

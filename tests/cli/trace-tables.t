@@ -286,9 +286,9 @@ Ops:
 
 # For spreadsheets.
 $ cd trace; pyrometer trace good-1-training.json --format csv --by step
-name,number,start_ns,span_ns,compute_ns,communication_ns,communication_exposed_ns,copy_ns,copy_exposed_ns,idle_ns,host_only_ns,data_loading_ns,forward_ns,backward_ns,optimizer_ns,other_ns,device_total_ns,kernels
-ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6
-ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6
+name,number,start_ns,span_ns,compute_ns,communication_ns,communication_exposed_ns,copy_ns,copy_exposed_ns,idle_ns,host_only_ns,data_loading_ns,forward_ns,backward_ns,optimizer_ns,other_ns,device_total_ns,kernels,device_start_ns,device_span_ns,device_lag_ns
+ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6,1020000,1100000,0
+ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6,2120000,860000,0
 
 $ cd trace; pyrometer trace good-1-training.json --format csv
 path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share
@@ -338,3 +338,60 @@ Net_0;Net_0.ReLU_0 20000
 $ cd trace; pyrometer trace good-1-training.json --folded -o $TMP/run.folded && wc -l < $TMP/run.folded
 wrote $TMP/run.folded (text)
 12
+
+# The account of lost time: every part has one cause.
+$ cd trace; pyrometer trace good-1-training.json --by cause
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+Where the time went, by cause (parts that do not overlap):
+  Cause                    Time   Share  Where the host was
+  ------------------------------------------------------------------------------
+  device work          180.0 us    9.0%
+  copies alone          20.0 us    1.0%
+  host in Python        1.01 ms   50.5%
+                       680.0 us   34.0%  train.py(12): step
+                       100.0 us    5.0%  train.py(12): step,…mizer.step#SGD.step
+                        80.0 us    4.0%  train.py(12): step, Net_0
+  host in ops          520.0 us   26.0%
+                        60.0 us    3.0%  train.py(12): step,…dmm, Net_0.Linear_0
+                        60.0 us    3.0%  train.py(12): step,…dmm, Net_0.Linear_1
+                        60.0 us    3.0%  train.py(12): step, aten::_foreach_add_
+  launch latency       140.0 us    7.0%
+                        20.0 us    1.0%  train.py(12): step,…dmm, Net_0.Linear_0
+                        20.0 us    1.0%  train.py(12): step,…dmm, Net_0.Linear_1
+                        20.0 us    1.0%  aten::mm, Net_0.Linear_1
+  before first kernel   10.0 us    0.5%
+  after last kernel    120.0 us    6.0%
+                        60.0 us    3.0%  train.py(12): step, aten::item
+                        10.0 us    0.5%  train.py(12): step
+  ------------------------------------------------------------------------------
+  All                   2.00 ms  100.0%
+
+$ cd trace; pyrometer trace good-1-training.json --by cause --format csv | head -4
+step,cause,time_ns
+1,compute,90000
+1,copy,10000
+1,python,530000
+
+# Findings can be left out by their ids.
+$ cd trace; pyrometer trace good-1-training.json --by finding --format csv | cut -d, -f1
+id
+host-bound
+synchronizing-calls
+tf32-off
+far-from-roofline
+memory-bound
+
+$ cd trace; pyrometer trace good-1-training.json --by finding --format csv --ignore host-bound | cut -d, -f1
+id
+synchronizing-calls
+tf32-off
+launch-overhead
+far-from-roofline
+memory-bound
+
+$ cd trace; pyrometer trace good-1-training.json --ignore host
+pyrometer: --ignore: no finding has the id "host" (the reference of traces lists all)
+[2]

@@ -9,28 +9,45 @@ Summary:
   Device:               NVIDIA H200
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
 
-Where the time went (2 steps of 32.4 ms on average):
-  Compute                6.03 ms    9.3%  ###
-  Idle                   58.7 ms   90.7%  #################################
-    host in ops          32.6 ms   50.3%  ##################
+Where the time went (2 steps, median 31.3 ms):
+  Compute                 6.03 ms    9.3%  ###
+  Idle                    58.7 ms   90.7%  ################################
+    host in Python        25.4 ms   39.3%  ##############
+    host in ops           25.0 ms   38.6%  ##############
+    launch latency        6.68 ms   10.3%  ####
+    queued, not started  783.4 us    1.2%
+    before first kernel  657.6 us    1.0%
+    after last kernel    170.8 us    0.3%
   Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
 
-Findings (top 3 of 9 by gain):
-  1. The device is idle (up to 58.7 ms to gain)
-     no device worked for 90.7% of the step time (58.737 of 64.768 ms);
-     threshold 15%
-     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
-        or use CUDA graphs or torch.compile
-  2. The device waits for the host to launch kernels, at gputraces.py(21): step
-     (up to 57.2 ms to gain)
-     the device had nothing queued for 88.3% of the time (57.178 ms); 519
+Findings (top 3 of 5 by gain):
+  1. The device waits for the host to launch kernels, at gputraces.py(15):
+     <lambda> (up to 57.1 ms to gain)
+     the device waited 88.2% of the step time (57.125 ms) for the host; 519
      kernels were launched after all earlier ones had finished; threshold 10%
-     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
-        larger batches; move Python code out of the loop
-  3. Kernel launches take much of each step (up to 7.64 ms to gain)
-     launch calls take 11.8% of the step time (736 calls, 7.637 ms); threshold
-     3%
-     -> use CUDA graphs or torch.compile to launch the same work in fewer calls
+     - Python code outside of ops, at gputraces.py(21): step: 25.4 ms
+     - ops and calls of the runtime: 25.0 ms
+     - until a launch took effect: 6.68 ms
+     - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
+       longer than their kernels, which run 1.908 ms in total
+     - The device waits for launch calls: launch calls take 11.8% of the step
+       time (736 calls, 7.637 ms)
+     -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
+        torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
+        that --by cause lists out of the loop
+  2. Ops run far below the roofline of the chip, at aten::convolution_backward
+     (up to 1.50 ms to gain)
+     ops over 20 us take 4.375 ms on the device; the H200 SXM needs 0.469 ms for
+     their FLOPs and bytes, so 89.3% is lost; threshold 50%
+     -> check the ops that lose the most time (`--by op`): sizes, layouts,
+        occupancy
+  3. Nearly all products use 32 bits or more (up to 1.28 ms to gain)
+     0.0% of the time in matrix products (0.000 ms) is in 16 bits or less;
+     threshold 10%
+     - float32 products do not use TF32, at layer4.0.downsample.0: 8.7% of the
+       device time (0.527 ms) is in float32 products that do not use TF32, on a
+       chip that supports it
+     -> try torch.autocast("cuda", dtype=torch.bfloat16)
 
 Layers (top 5 of 60 by own device time):
   Layer                Calls   Forward  Backward      Self   Share   FLOP/s
@@ -62,7 +79,7 @@ Kernels (top 3 of 60 by device time):
 
 Next:
   pyrometer trace h200_resnet18_train.json.gz --by layer
-  pyrometer trace h200_resnet18_train.json.gz --by gap
+  pyrometer trace h200_resnet18_train.json.gz --by cause
   pyrometer trace h200_resnet18_train.json.gz --by finding
   pyrometer trace h200_resnet18_train.json.gz -o results.json
 
@@ -78,30 +95,49 @@ Summary:
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
-  Compute                3.05 ms   27.8%  ##########
-  Idle                   7.89 ms   72.2%  ##########################
-    host in ops          5.53 ms   50.5%  ##################
+  Compute                 3.05 ms   27.8%  ##########
+  Idle                    7.89 ms   72.2%  #########################
+    host in Python        1.77 ms   16.2%  ######
+    host in ops           2.23 ms   20.4%  #######
+    launch latency       771.7 us    7.1%  ##
+    queued, not started  201.8 us    1.8%  #
+    before first kernel   2.72 ms   24.8%  #########
+    after last kernel    195.1 us    1.8%  #
   Device time: forward 100.0%
 
-Findings (top 3 of 8 by gain):
-  1. The device is idle (up to 7.89 ms to gain)
-     no device worked for 72.2% of the step time (7.892 of 10.938 ms); threshold
-     15%
-     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
-        or use CUDA graphs or torch.compile
-  2. The device waits for the host to launch kernels, at
+Findings (top 3 of 5 by gain):
+  1. The device waits for the host to launch kernels, at
      torchvision/models/vision_transformer.py(110): forward (up to 4.78 ms to
      gain)
-     the device had nothing queued for 43.7% of the time (4.778 ms); 78 kernels
+     the device waited 43.7% of the time (4.778 ms) for the host; 78 kernels
      were launched after all earlier ones had finished; threshold 10%
-     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
-        larger batches; move Python code out of the loop
-  3. Ops run far below the roofline of the chip, at aten::linear (up to 2.50 ms
-     to gain)
-     ops over 20 us take 2.871 ms on the device; the H200 SXM needs 0.366 ms for
-     their FLOPs and bytes, so 87.2% is lost; threshold 50%
-     -> check the ops that lose the most time (`--by op`): sizes, layouts,
-        occupancy
+     - Python code outside of ops: 1.77 ms
+     - ops and calls of the runtime: 2.23 ms
+     - until a launch took effect: 771.7 us
+     - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
+       longer than their kernels, which run 0.241 ms in total
+     - The device waits for launch calls: launch calls take 12.0% of the time
+       (150 calls, 1.313 ms)
+     -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
+        torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
+        that --by cause lists out of the loop
+  2. The host works before it launches the first kernel, at
+     torchvision/models/vision_transformer.py(268): _process_input (up to 2.72
+     ms to gain)
+     before the first launch the host took 24.8% of the time (2.718 ms), mostly
+     in torchvision/models/vision_transformer.py(268): _process_input (2.540
+     ms); threshold 10%
+     -> prepare inputs in worker processes or on the device while it works; if
+        this is the start of the program, record after some warm-up steps
+  3. float32 products do not use TF32, at
+     VisionTransformer_0.Encoder_0.Sequential_0.EncoderBlock_9.MLPBlock_9.Linear_19
+     (up to 2.15 ms to gain)
+     81.7% of the device time (2.488 ms) is in float32 products that do not use
+     TF32, on a chip that supports it; threshold 5%
+     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
+       products (0.000 ms) is in 16 bits or less
+     -> call torch.set_float32_matmul_precision("high") and set
+        torch.backends.cudnn.allow_tf32 = True
 
 Layers (top 5 of 89 by own device time):
   Layer                      Calls   Forward  Backward      Self   Share  FLOP/s
@@ -131,7 +167,7 @@ Kernels (top 3 of 13 by device time):
 
 Next:
   pyrometer trace h200_vit_b16_forward.json.gz --by layer
-  pyrometer trace h200_vit_b16_forward.json.gz --by gap
+  pyrometer trace h200_vit_b16_forward.json.gz --by cause
   pyrometer trace h200_vit_b16_forward.json.gz --by memory
   pyrometer trace h200_vit_b16_forward.json.gz --by finding
   pyrometer trace h200_vit_b16_forward.json.gz -o results.json
@@ -147,29 +183,43 @@ Summary:
   Device time:          200.0 us (12 kernels); busy 9.5% of the span
   Peak memory:          12.0 KiB on cuda:0
 
-Where the time went (2 steps of 1.00 ms on average):
-  Compute               180.0 us    9.0%  ###
-  Copies alone           20.0 us    1.0%
-  Idle                   1.80 ms   90.0%  ################################
-    host in ops         700.0 us   35.0%  #############
+Where the time went (2 steps, median 1.00 ms):
+  Compute                180.0 us    9.0%  ###
+  Copies alone            20.0 us    1.0%
+  Idle                    1.80 ms   90.0%  ################################
+    host in Python        1.01 ms   50.5%  ##################
+    host in ops          520.0 us   26.0%  #########
+    launch latency       140.0 us    7.0%  ##
+    before first kernel   10.0 us    0.5%
+    after last kernel    120.0 us    6.0%  ##
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
 
-Findings (top 3 of 7 by gain):
-  1. The device is idle (up to 1.80 ms to gain)
-     no device worked for 90.0% of the step time (1.800 of 2.000 ms); threshold
-     15%
-     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
-        or use CUDA graphs or torch.compile
-  2. The device waits for the host to launch kernels, at train.py(12): step (up
-     to 1.76 ms to gain)
-     the device had nothing queued for 88.0% of the time (1.760 ms); 12 kernels
-     were launched after all earlier ones had finished; threshold 10%
-     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
-        larger batches; move Python code out of the loop
+Findings (top 3 of 5 by gain):
+  1. The device waits for the host to launch kernels, at train.py(12): step (up
+     to 1.53 ms to gain)
+     the device waited 76.5% of the step time (1.530 ms) for the host; 12
+     kernels were launched after all earlier ones had finished; threshold 10%
+     - Python code outside of ops: 940.0 us
+     - ops and calls of the runtime: 460.0 us
+     - until a launch took effect: 130.0 us
+     - The device waits for launch calls: launch calls take 3.0% of the step
+       time (12 calls, 0.060 ms)
+     -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
+        torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
+        that --by cause lists out of the loop
+  2. The device idles after the host has waited for it, at train.py(12): step
+     (up to 140.0 us to gain)
+     the device idled 0.140 ms, 7.0% of the step time, after the host had waited
+     for it; 2 waits, 1.0 per step, most of this after cudaStreamSynchronize;
+     threshold 2%
+     -> avoid .item(), .cpu(), print and boolean tests on tensors inside the
+        loop; accumulate values on the device and fetch them every few steps
   3. float32 products do not use TF32, at Net_0.Linear_0 (up to 121.0 us to
      gain)
      70.0% of the device time (0.140 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
+     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
+       products (0.000 ms) is in 16 bits or less
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
@@ -199,7 +249,7 @@ Kernels (top 3 of 4 by device time):
 
 Next:
   pyrometer trace good-1-training.json --by layer
-  pyrometer trace good-1-training.json --by gap
+  pyrometer trace good-1-training.json --by cause
   pyrometer trace good-1-training.json --by memory
   pyrometer trace good-1-training.json --by finding
   pyrometer trace good-1-training.json -o results.json
@@ -215,24 +265,29 @@ Summary:
   Device time:          90.0 us (3 kernels); busy 31.0% of the span
 
 Where the time went:
-  Compute                90.0 us   31.0%  ###########
-  Idle                  200.0 us   69.0%  #########################
-    host in ops          90.0 us   31.0%  ###########
+  Compute                 90.0 us   31.0%  ###########
+  Idle                   200.0 us   69.0%  ########################
+    host in Python        80.0 us   27.6%  ##########
+    host in ops           20.0 us    6.9%  ##
+    launch latency        60.0 us   20.7%  #######
+    before first kernel   20.0 us    6.9%  ##
+    after last kernel     20.0 us    6.9%  ##
   Device time: forward 100.0%
 
-Findings (top 3 of 4 by gain):
-  1. The device is idle (up to 200.0 us to gain)
-     no device worked for 69.0% of the step time (0.200 of 0.290 ms); threshold
-     15%
-     -> run `--by gap` to see what delays it; launch fewer and larger kernels,
-        or use CUDA graphs or torch.compile
-  2. The device waits for the host to launch kernels, at stem.norm (up to 140.0
+Findings:
+  1. The device waits for the host to launch kernels, at stem.norm (up to 160.0
      us to gain)
-     the device had nothing queued for 48.3% of the time (0.140 ms); 2 kernels
-     were launched after all earlier ones had finished; threshold 10%
-     -> launch fewer kernels: torch.compile, CUDA graphs, fused optimizers,
-        larger batches; move Python code out of the loop
-  3. Chains of elementwise kernels are not fused, at stem.conv (up to 60.0 us to
+     the device waited 55.2% of the time (0.160 ms) for the host; 2 kernels were
+     launched after all earlier ones had finished; threshold 10%
+     - Python code outside of ops: 80.0 us
+     - ops and calls of the runtime: 20.0 us
+     - until a launch took effect, at stem.conv: 60.0 us
+     - The device waits for launch calls: launch calls take 5.2% of the time (3
+       calls, 0.015 ms)
+     -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
+        torch.cuda.graphs; fuse kernels with torch.compile; record with
+        with_stack=True to see which lines are slow (--by cause)
+  2. Chains of elementwise kernels are not fused, at stem.conv (up to 60.0 us to
      gain)
      1 chains of 3 or more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
      of the device time; threshold 10%
@@ -260,7 +315,7 @@ Kernels:
 
 Next:
   pyrometer trace good-2-annotations.json --by layer
-  pyrometer trace good-2-annotations.json --by gap
+  pyrometer trace good-2-annotations.json --by cause
   pyrometer trace good-2-annotations.json --by finding
   pyrometer trace good-2-annotations.json -o results.json
 
@@ -335,9 +390,11 @@ Summary:
   Device time:          27.0 us (1 kernel); busy 43.5% of the span
 
 Where the time went:
-  Compute                27.0 us   43.5%  ################
-  Idle                   35.0 us   56.5%  ####################
-    host in ops          35.0 us   56.5%  ####################
+  Compute                 27.0 us   43.5%  ###############
+  Idle                    35.0 us   56.5%  ####################
+    launch latency        20.0 us   32.3%  ###########
+    before first kernel   10.0 us   16.1%  ######
+    launch not in file    5.00 us    8.1%  ###
 
 Ops:
   Op          Calls     Self  Share   FLOP/s  Host self
@@ -364,9 +421,10 @@ Summary:
   Device time:          80.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
-  Compute                60.0 us   66.7%  ########################
-  Idle                   30.0 us   33.3%  ############
-    host in ops          30.0 us   33.3%  ############
+  Compute                 60.0 us   66.7%  #######################
+  Idle                    30.0 us   33.3%  ############
+    launch latency        20.0 us   22.2%  ########
+    before first kernel   10.0 us   11.1%  ####
 
 Ops:
   Op        Calls     Self   Share  FLOP/s  Host self
@@ -389,10 +447,11 @@ Summary:
   Device time:          160.0 us (2 kernels); busy 66.7% of the span
 
 Where the time went:
-  Compute                60.0 us   40.0%  ##############
-  Communication alone    40.0 us   26.7%  ##########
-  Idle                   50.0 us   33.3%  ############
-    host in ops          40.0 us   26.7%  ##########
+  Compute                 60.0 us   40.0%  ##############
+  Communication alone     40.0 us   26.7%  #########
+  Idle                    50.0 us   33.3%  ############
+    launch latency        40.0 us   26.7%  #########
+    before first kernel   10.0 us    6.7%  ##
 
 Ops:
   Op                  Calls      Self  Share  FLOP/s  Host self
@@ -417,8 +476,10 @@ Summary:
   Device time:          45.0 us (3 kernels); busy 52.9% of the span
 
 Where the time went:
-  Compute                45.0 us   52.9%  ###################
-  Idle                   40.0 us   47.1%  #################
+  Compute                 45.0 us   52.9%  ###################
+  Idle                    40.0 us   47.1%  ################
+    launch latency        30.0 us   35.3%  ############
+    queued, not started   10.0 us   11.8%  ####
 
 Kernels:
   Kernel   Calls    Total  Share   Median  Tensor
@@ -438,9 +499,11 @@ Summary:
   Device time:          12.0 us (1 kernel); busy 12.0% of the span
 
 Where the time went:
-  Compute                12.0 us   12.0%  ####
-  Idle                   88.0 us   88.0%  ################################
-    host in ops          28.0 us   28.0%  ##########
+  Compute                 12.0 us   12.0%  ####
+  Idle                    88.0 us   88.0%  ###############################
+    launch latency        10.0 us   10.0%  ####
+    before first kernel   20.0 us   20.0%  #######
+    after last kernel     58.0 us   58.0%  ####################
 
 Ops:
   Op                           Calls     Self   Share  FLOP/s  Host self
@@ -463,9 +526,10 @@ Summary:
   Device time:          5.00 us (1 kernel); busy 11.1% of the span
 
 Where the time went:
-  Compute                5.00 us   11.1%  ####
-  Idle                   40.0 us   88.9%  ################################
-    host in ops          20.0 us   44.4%  ################
+  Compute                 5.00 us   11.1%  ####
+  Idle                    40.0 us   88.9%  ###############################
+    launch latency        18.0 us   40.0%  ##############
+    before first kernel   22.0 us   48.9%  #################
 
 Ops:
   Op                    Calls     Self   Share  FLOP/s  Host self

@@ -31,6 +31,7 @@ def trace(
     phase: str | None = None,
     filter: str | None = None,
     threads: int = 0,
+    ignore: Sequence[str] = (),
 ) -> Trace:
     """Reports what a run cost, from a trace of torch.profiler.
 
@@ -47,20 +48,29 @@ def trace(
         phase: only the device work of "forward", "backward" or "optimizer".
         filter: only ops, kernels and layers whose name matches this regular expression.
         threads: number of reading threads; 0: one per core.
+        ignore: ids of findings to leave out, for example ["zero-grad"].
 
     For a damaged file, the result covers what could be read; `warnings` lists what is missing.
 
     Raises:
         FileNotFoundError: no such file.
         Error: nothing could be read.
-        ValueError: a regular expression, phase or step is invalid.
+        ValueError: a regular expression, phase, step or id is invalid.
     """
     _wait_for(path)
     opened = None if model is None else open_model.open_model(model)
     if step is not None and step < 0:
         raise ValueError(f"invalid step {step}: steps are numbered from 0")
     core = _core.open_trace(
-        path, opened, layers_from, steps_from, -1 if step is None else step, phase, filter, threads
+        path,
+        opened,
+        layers_from,
+        steps_from,
+        -1 if step is None else step,
+        phase,
+        filter,
+        threads,
+        tuple(ignore),
     )
     return Trace(core)
 
@@ -182,6 +192,8 @@ class Trace:
     ops_by_shape: Table
     kernels: Table
     gaps: Table
+    causes: Table
+    cause_places: Table
     synchronizations: Table
     copies: Table
     collectives: Table
@@ -189,6 +201,7 @@ class Trace:
     memory: Table
     defects: Table
     findings: Table
+    finding_parts: Table
     stacks: Table
 
     if TYPE_CHECKING:

@@ -1,7 +1,9 @@
 /* Finds the description of a collective: on its kernel, or on an op around it. */
 #include "analyze/device/collective_event.h"
 #include "analyze/device/collective.h"
+#include "base/containers/buf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const pyro_collective_detail *pyro_collective_of_op(const pyro_trace *trace, uint32_t event)
@@ -104,4 +106,43 @@ pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
     }
     row.dtype = dtype == PYRO_DTYPE_UNKNOWN ? "" : pyro_dtype_name(dtype);
     return row;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+/* Equal texts have equal addresses here. */
+static bool is_row_of(const pyro_collective_row *row, const pyro_collective_row *wanted)
+{
+    return row->kind == wanted->kind && row->group == wanted->group &&
+           row->dtype == wanted->dtype && row->group_size == wanted->group_size &&
+           row->message_bytes == wanted->message_bytes;
+}
+
+uint32_t pyro_collective_set_find(pyro_collective_set *set, const pyro_collective_row *wanted)
+{
+    uint64_t key = mix(
+        mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group), (uint64_t)wanted->group_size),
+        (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
+    uint32_t index;
+    while ((index = pyro_map_get(&set->by_key, key)) != PYRO_MAP_NONE) {
+        if (is_row_of(&set->rows[index], wanted))
+            return index;
+        key++;
+    }
+    index = (uint32_t)set->count;
+    if (!pyro_grow(&set->rows, &set->capacity, set->count + 1, sizeof *set->rows) ||
+        !pyro_map_put(&set->by_key, key, index))
+        return PYRO_NO_EVENT;
+    set->rows[set->count++] = *wanted;
+    return index;
+}
+
+void pyro_collective_set_free(pyro_collective_set *set)
+{
+    pyro_map_free(&set->by_key);
+    free(set->rows);
 }

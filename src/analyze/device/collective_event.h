@@ -19,6 +19,18 @@ void pyro_collective_finder_free(pyro_collective_finder *finder);
 pyro_collective_row pyro_collective_describe(pyro_collective_finder *finder,
                                              const pyro_analysis_context *context, uint32_t event,
                                              const pyro_collective_detail **found);
+
+/* Rows that differ in kind, group, type or size. Begins as zeros. */
+typedef struct pyro_collective_set {
+    pyro_map by_key;
+    pyro_collective_row *rows;
+    size_t count, capacity;
+} pyro_collective_set;
+
+/* Index of the row, which is added if it is missing; PYRO_NO_EVENT when memory is out. */
+uint32_t pyro_collective_set_find(pyro_collective_set *set, const pyro_collective_row *wanted);
+void pyro_collective_set_free(pyro_collective_set *set);
+
 /* The description of a collective by an op; NULL: none. */
 const pyro_collective_detail *pyro_collective_of_op(const pyro_trace *trace, uint32_t event);
 /* Bytes of the larger side of a message; -1 unknown. */

@@ -24,9 +24,7 @@ typedef struct communication_state {
     pending *heap;                        /* the first to end on top */
     size_t pending_count, pending_capacity;
     pyro_collective_finder finder;
-    pyro_map by_key;
-    pyro_collective_row *rows;
-    size_t count, capacity;
+    pyro_collective_set set;
 } communication_state;
 
 static int init_communication(void *data, pyro_analysis_context *context)
@@ -36,39 +34,6 @@ static int init_communication(void *data, pyro_analysis_context *context)
     if (!pyro_collective_finder_init(&state->finder, context->trace))
         return pyro_fail_memory(context->error);
     return PYRO_OK;
-}
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 29;
-}
-
-static bool is_row_of(const pyro_collective_row *row, const pyro_collective_row *wanted)
-{
-    return row->kind == wanted->kind && row->group == wanted->group &&
-           row->dtype == wanted->dtype && row->group_size == wanted->group_size &&
-           row->message_bytes == wanted->message_bytes;
-}
-
-/* Index of the row, PYRO_NO_EVENT when memory is out. Equal texts have equal addresses here. */
-static uint32_t find_row(communication_state *state, const pyro_collective_row *wanted)
-{
-    uint64_t key = mix(
-        mix(mix((uintptr_t)wanted->kind, (uintptr_t)wanted->group), (uint64_t)wanted->group_size),
-        (uint64_t)wanted->message_bytes ^ (uintptr_t)wanted->dtype);
-    uint32_t index;
-    while ((index = pyro_map_get(&state->by_key, key)) != PYRO_MAP_NONE) {
-        if (is_row_of(&state->rows[index], wanted))
-            return index;
-        key++;
-    }
-    index = (uint32_t)state->count;
-    if (!pyro_grow(&state->rows, &state->capacity, state->count + 1, sizeof *state->rows) ||
-        !pyro_map_put(&state->by_key, key, index))
-        return PYRO_NO_EVENT;
-    state->rows[state->count++] = *wanted;
-    return index;
 }
 
 static bool push_pending(communication_state *state, pending entry)
@@ -115,7 +80,7 @@ static void end_pending(communication_state *state, int64_t until_ns)
     while (state->pending_count && state->heap[0].end_ns <= until_ns) {
         pending ended = pop_pending(state);
         int64_t covered = compute_before(state, ended.end_ns) - ended.compute_ns;
-        pyro_collective_row *row = &state->rows[ended.row];
+        pyro_collective_row *row = &state->set.rows[ended.row];
         row->exposed_ns = pyro_add_ns(row->exposed_ns, ended.duration_ns - covered);
     }
 }
@@ -141,11 +106,12 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     pending entry = {.end_ns = end,
                      .duration_ns = end - start,
                      .compute_ns = compute_before(state, start),
-                     .row = find_row(state, &wanted)};
+                     .row = pyro_collective_set_find(&state->set, &wanted)};
     if (entry.row == PYRO_NO_EVENT || !push_pending(state, entry))
         return pyro_fail_memory(context->error);
-    state->rows[entry.row].calls++;
-    state->rows[entry.row].total_ns = pyro_add_ns(state->rows[entry.row].total_ns, end - start);
+    state->set.rows[entry.row].calls++;
+    state->set.rows[entry.row].total_ns = pyro_add_ns(state->set.rows[entry.row].total_ns,
+                                                      end - start);
     return PYRO_OK;
 }
 
@@ -180,14 +146,14 @@ static int finish_communication(void *data, pyro_analysis_context *context)
 {
     communication_state *state = data;
     size_t shown = 0;
-    pyro_collective_row *rows = pyro_arena_array(context->arena, state->count, sizeof *rows);
+    pyro_collective_row *rows = pyro_arena_array(context->arena, state->set.count, sizeof *rows);
     if (!rows)
         return pyro_fail_memory(context->error);
     end_pending(state, INT64_MAX);
-    for (size_t i = 0; i < state->count; i++) {
-        finish_row(&state->rows[i]);
-        if (pyro_context_shows(context, state->rows[i].kind))
-            rows[shown++] = state->rows[i];
+    for (size_t i = 0; i < state->set.count; i++) {
+        finish_row(&state->set.rows[i]);
+        if (pyro_context_shows(context, state->set.rows[i].kind))
+            rows[shown++] = state->set.rows[i];
     }
     qsort(rows, shown, sizeof *rows, compare_rows);
     context->result->collectives = rows;
@@ -199,9 +165,8 @@ static void clear_communication(void *data)
 {
     communication_state *state = data;
     pyro_collective_finder_free(&state->finder);
-    pyro_map_free(&state->by_key);
+    pyro_collective_set_free(&state->set);
     free(state->heap);
-    free(state->rows);
 }
 
 const pyro_analyzer pyro_analyze_communication = {

@@ -7,9 +7,12 @@
 #include "analyze/quantile.h"
 #include "base/error.h"
 
+#include <string.h>
+
 typedef struct launch_state {
     uint8_t *kernels_of; /* by event: kernels that a call starts, 255 and more in `many` */
     pyro_map many;
+    pyro_map executing; /* calls in which their kernels ran, to those kernels */
     int64_t *launch_ns, *delay_ns; /* of each call, of each kernel */
     size_t launch_count, delay_count;
     int64_t *device_until_ns;      /* by device number: end of its work so far */
@@ -29,6 +32,15 @@ static bool count_kernel(launch_state *state, uint32_t launch)
     state->kernels_of[launch] = UINT8_MAX;
     uint32_t count = pyro_map_get(&state->many, launch);
     return pyro_map_put(&state->many, launch, count == PYRO_MAP_NONE ? UINT8_MAX : count + 1);
+}
+
+/* Whether a call returns after its kernel: some runtimes execute in the call. A short kernel may run
+ * while its launch returns, but is not most of the call. */
+static bool executes(const pyro_trace *trace, uint32_t launch, uint32_t kernel)
+{
+    return trace->start_ns[kernel] >= trace->start_ns[launch] &&
+           pyro_event_end_ns(trace, kernel) <= pyro_event_end_ns(trace, launch) &&
+           trace->duration_ns[kernel] > trace->duration_ns[launch] / 2;
 }
 
 /* The queue grows by what a call will start, so that must be known before the pass. */
@@ -51,7 +63,10 @@ static int init_launch(void *data, pyro_analysis_context *context)
         if (trace->category[i] != PYRO_EVENT_KERNEL || !pyro_context_wants(context, i))
             continue;
         uint32_t launch = context->joins->launch[i];
-        if (launch != PYRO_NO_EVENT && !count_kernel(state, launch))
+        if (launch == PYRO_NO_EVENT)
+            continue;
+        if (!count_kernel(state, launch) ||
+            (executes(trace, launch, i) && !pyro_map_put(&state->executing, launch, i)))
             return pyro_fail_memory(context->error);
     }
     return PYRO_OK;
@@ -73,6 +88,17 @@ static void change_queue(launch_state *state, pyro_launch_summary *summary, int6
         summary->max_queue = state->queued;
 }
 
+static bool is_graph_launch(const pyro_trace *trace, uint32_t launch)
+{
+    return strstr(pyro_event_name(trace, launch), "GraphLaunch") != NULL;
+}
+
+static int64_t executed_ns(const launch_state *state, const pyro_trace *trace, uint32_t launch)
+{
+    uint32_t kernel = pyro_map_get(&state->executing, launch);
+    return kernel == PYRO_MAP_NONE ? 0 : trace->duration_ns[kernel];
+}
+
 static void add_launch(launch_state *state, pyro_analysis_context *context, uint32_t event)
 {
     pyro_launch_summary *summary = &context->result->launch;
@@ -83,7 +109,15 @@ static void add_launch(launch_state *state, pyro_analysis_context *context, uint
     state->launch_ns[state->launch_count++] = duration;
     summary->launches++;
     summary->launch_total_ns = pyro_add_ns(summary->launch_total_ns, duration);
-    summary->slow_launches += duration > PYRO_SLOW_LAUNCH_US * 1000;
+    if (is_graph_launch(context->trace, event)) {
+        summary->graph_launches++;
+        summary->graph_launch_total_ns = pyro_add_ns(summary->graph_launch_total_ns, duration);
+    } else {
+        summary->slow_launches += duration - executed_ns(state, context->trace, event) >
+                                  PYRO_SLOW_LAUNCH_US * 1000;
+    }
+    summary->executed_ns = pyro_add_ns(summary->executed_ns,
+                                       executed_ns(state, context->trace, event));
     change_queue(state, summary, context->trace->start_ns[event], kernels);
 }
 
@@ -97,7 +131,8 @@ static void add_kernel(launch_state *state, pyro_analysis_context *context, uint
         return;
     int64_t delay = trace->start_ns[event] - pyro_event_end_ns(trace, launch);
     state->delay_ns[state->delay_count++] = delay > 0 ? delay : 0;
-    if (trace->duration_ns[event] < trace->duration_ns[launch] && state->kernels_of[launch] == 1) {
+    if (trace->duration_ns[event] < trace->duration_ns[launch] && state->kernels_of[launch] == 1 &&
+        !is_graph_launch(trace, launch) && !executed_ns(state, trace, launch)) {
         summary->short_kernels++;
         summary->short_kernel_total_ns = pyro_add_ns(summary->short_kernel_total_ns,
                                                      trace->duration_ns[event]);
@@ -142,6 +177,7 @@ static int finish_launch(void *data, pyro_analysis_context *context)
 static void clear_launch(void *data)
 {
     pyro_map_free(&((launch_state *)data)->many);
+    pyro_map_free(&((launch_state *)data)->executing);
 }
 
 const pyro_analyzer pyro_analyze_launch = {

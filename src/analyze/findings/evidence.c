@@ -7,8 +7,20 @@
 
 pyro_evidence pyro_evidence_begin(pyro_arena *arena, double threshold)
 {
-    return (pyro_evidence){
-        .threshold = threshold, .text = "", .place = "", .gain_ns = -1, .arena = arena};
+    return (pyro_evidence){.threshold = threshold,
+                           .text = "",
+                           .place = "",
+                           .gain_ns = -1,
+                           .gain_basis = "",
+                           .rank_ns = -1,
+                           .arena = arena};
+}
+
+void pyro_evidence_add_part(pyro_evidence *evidence, const char *id, const char *title,
+                            const char *place, int64_t gain_ns)
+{
+    if (gain_ns > 0 && evidence->part_count < PYRO_MOST_EVIDENCE_PARTS)
+        evidence->parts[evidence->part_count++] = (pyro_evidence_part){id, title, place, gain_ns};
 }
 
 static const char *format_text(pyro_evidence *evidence, const char *format, va_list arguments)

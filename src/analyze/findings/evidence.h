@@ -16,12 +16,24 @@ typedef enum pyro_threshold_unit {
     PYRO_UNIT_OWN        /* as the detector writes it (pyro_evidence_limit) */
 } pyro_threshold_unit;
 
+/* A part of the evidence: one cause of the time. */
+typedef struct pyro_evidence_part {
+    const char *id, *title, *place;
+    int64_t gain_ns;
+} pyro_evidence_part;
+
+enum { PYRO_MOST_EVIDENCE_PARTS = 4 };
+
 typedef struct pyro_evidence {
     double value;     /* compared with the thresholds of the row */
     double threshold; /* the row's lower one */
     const char *text, *place;
     const char *limit; /* the threshold as the detector writes it; NULL: by its unit */
     int64_t gain_ns;   /* -1 unknown */
+    const char *gain_basis; /* what the gain is; "" unknown */
+    int64_t rank_ns;   /* orders findings instead of an unknown gain; -1 none */
+    pyro_evidence_part parts[PYRO_MOST_EVIDENCE_PARTS];
+    size_t part_count;
     pyro_arena *arena; /* of the texts */
     bool memory_out;   /* set by the functions below */
 } pyro_evidence;
@@ -33,6 +45,9 @@ void pyro_evidence_say(pyro_evidence *evidence, const char *format, ...)
 /* Sets how the threshold is written, for rows whose unit is PYRO_UNIT_OWN. */
 void pyro_evidence_limit(pyro_evidence *evidence, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Adds a part if its time is over 0; the texts live as long as the evidence. */
+void pyro_evidence_add_part(pyro_evidence *evidence, const char *id, const char *title,
+                            const char *place, int64_t gain_ns);
 /* A text in the evidence's arena; "" when memory is out, which the evidence remembers. */
 const char *pyro_evidence_text(pyro_evidence *evidence, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -1,4 +1,4 @@
-/* Helpers of the detectors: families of kernels, groups of ops, names, element types. */
+/* Helpers of the detectors: families of kernels, groups of ops, names, element types, lateness. */
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
 #include "analyze/signature.h"
@@ -70,4 +70,28 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
         types += *types == '"';
     }
     return PYRO_DTYPE_UNKNOWN;
+}
+
+/* Whether a more specific finding explains this time. */
+static bool is_claimed(const pyro_finder *finder, const pyro_cause_place *place)
+{
+    if (place->sync[0])
+        return finder->claims_waits;
+    return finder->claims_optimizer && place->phase == PYRO_PHASE_OPTIMIZER;
+}
+
+int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes)
+{
+    int64_t late = 0;
+    for (size_t i = 0; i < finder->result->cause_place_count; i++) {
+        const pyro_cause_place *place = &finder->result->cause_places[i];
+        if (causes >> place->cause & 1 && !is_claimed(finder, place))
+            late += place->time_ns;
+    }
+    return late;
+}
+
+const char *pyro_finder_whole(const pyro_finder *finder)
+{
+    return finder->context->windows_are_steps ? "the step time" : "the time";
 }

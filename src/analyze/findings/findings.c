@@ -1,5 +1,6 @@
 /* Runs every detector of findings.def and lists the values that cross a threshold. */
 #include "analyze/findings/findings.h"
+#include "analyze/findings/families.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -25,10 +26,10 @@ enum { RULE_COUNT = sizeof rules / sizeof *rules };
 static void sum_steps(pyro_finder *finder)
 {
     const pyro_analysis *result = finder->result;
-    for (size_t i = 0; i < result->step_count; i++) {
+    for (size_t i = 0; i < result->step_count; i++)
         finder->span_ns += result->steps[i].span_ns;
-        finder->idle_ns += result->steps[i].idle_ns;
-    }
+    for (size_t i = 0; i < result->cause_count; i++)
+        finder->cause_ns[result->causes[i].cause] += result->causes[i].time_ns;
     finder->steps = result->step_count ? (int64_t)result->step_count : 1;
     if (!finder->span_ns)
         finder->span_ns = result->span_ns;
@@ -58,24 +59,6 @@ static int note_chip(pyro_analysis_context *context)
         context, "unknown chip '%.100s': findings that need its peaks are skipped", name);
 }
 
-static int compare_findings(const void *a, const void *b)
-{
-    const pyro_finding *left = a, *right = b;
-    if (left->gain_ns != right->gain_ns)
-        return left->gain_ns < right->gain_ns ? 1 : -1;
-    if (left->severity != right->severity)
-        return (int)right->severity - (int)left->severity;
-    return strcmp(left->id, right->id);
-}
-
-/* Rows whose severe threshold is 0 are never more than information. */
-static pyro_severity severity_of(size_t rule, double value)
-{
-    if (rules[rule].severe <= 0)
-        return PYRO_SEVERITY_INFO;
-    return value >= rules[rule].severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
-}
-
 /* The state of one worker; workers share no data that they write. */
 typedef struct worker {
     pyro_finder finder;
@@ -103,6 +86,13 @@ static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
     finder->memory_out |= evidence->memory_out;
 }
 
+/* True for detectors whose time is what others leave: they run when those are done. */
+static bool comes_last(pyro_detector detector)
+{
+    return detector == pyro_detect_host_bound || detector == pyro_detect_launch_overhead ||
+           detector == pyro_detect_short_kernels || detector == pyro_detect_slow_launches;
+}
+
 /* The first worker starts with the slowest rules, which share a roofline. */
 static void run_rules(void *data, unsigned part)
 {
@@ -115,9 +105,23 @@ static void run_rules(void *data, unsigned part)
         size_t taken = atomic_fetch_add(&job->next, 1);
         if (taken >= RULE_COUNT)
             break;
-        if (!pyro_detector_needs_roofline(rules[taken].detect))
+        if (!pyro_detector_needs_roofline(rules[taken].detect) && !comes_last(rules[taken].detect))
             run_rule(job, finder, taken);
     }
+}
+
+/* Findings that explain a part of the host's lateness take it from those that run last. */
+static void run_last_rules(rule_job *job)
+{
+    pyro_finder *finder = &job->workers[0].finder;
+    for (size_t i = 0; i < RULE_COUNT; i++) {
+        finder->claims_waits |= job->is_found[i] && rules[i].detect == pyro_detect_synchronizations;
+        finder->claims_optimizer |= job->is_found[i] &&
+                                    rules[i].detect == pyro_detect_single_tensor_optimizer;
+    }
+    for (size_t i = 0; i < RULE_COUNT && !finder->memory_out; i++)
+        if (comes_last(rules[i].detect))
+            run_rule(job, finder, i);
 }
 
 static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *arena)
@@ -147,36 +151,56 @@ static void close_worker(worker *worker)
     pyro_arena_free(&worker->scratch);
 }
 
-static void list_findings(pyro_analysis_context *context, const rule_job *job,
-                          pyro_finding *findings)
+static bool is_ignored(const pyro_analysis_options *options, const char *id)
 {
-    size_t count = 0;
+    for (size_t i = 0; i < options->ignored_finding_count; i++)
+        if (!strcmp(options->ignored_findings[i], id))
+            return true;
+    return false;
+}
+
+bool pyro_finding_exists(const char *id)
+{
+    for (size_t i = 0; i < RULE_COUNT; i++)
+        if (!strcmp(rules[i].id, id))
+            return true;
+    return false;
+}
+
+/* What was found and is not ignored, in the order of the rules; false when memory is out. */
+static bool collect_found(pyro_analysis_context *context, const rule_job *job, pyro_found *found,
+                          size_t *count)
+{
+    const pyro_finder *finder = &job->workers[0].finder;
     for (size_t i = 0; i < RULE_COUNT; i++) {
-        const pyro_evidence *evidence = &job->evidence[i];
-        if (job->is_found[i])
-            findings[count++] = (pyro_finding){.id = rules[i].id,
-                                               .severity = severity_of(i, evidence->value),
-                                               .title = rules[i].title,
-                                               .evidence = evidence->text,
-                                               .advice = rules[i].advice,
-                                               .place = evidence->place,
-                                               .gain_ns = evidence->gain_ns};
+        if (!job->is_found[i] || is_ignored(context->options, rules[i].id))
+            continue;
+        const char *advice = pyro_advice_of(finder, rules[i].id, rules[i].advice);
+        if (!advice)
+            return false;
+        found[(*count)++] = (pyro_found){
+            .id = rules[i].id,
+            .title = pyro_title_of(finder, rules[i].id, rules[i].title),
+            .advice = advice,
+            .severe = rules[i].severe,
+            .evidence = job->evidence[i]};
     }
-    qsort(findings, count, sizeof *findings, compare_findings);
-    context->result->findings = findings;
-    context->result->finding_count = count;
+    return true;
 }
 
 int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
 {
     pyro_finder shared = {.context = context, .result = context->result};
-    pyro_finding *findings = pyro_arena_array(context->arena, RULE_COUNT, sizeof *findings);
+    pyro_found *found = pyro_arena_array(context->scratch, RULE_COUNT, sizeof *found);
+    size_t found_count = 0;
     rule_job *job = pyro_arena_alloc(context->scratch, sizeof *job);
     unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
                                       PYRO_EVENTS_PER_THREAD);
-    if (!findings || !job || !collect_kernels(&shared))
+    if (!found || !job || !collect_kernels(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
+    if (!pyro_find_in_use(&shared))
+        return pyro_fail_memory(context->error);
     atomic_init(&job->next, 0);
     bool opened = open_worker(&job->workers[0], &shared, context->arena);
     opened = open_worker(&job->workers[1], &shared, second_arena) && opened;
@@ -186,10 +210,14 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
         run_rules(job, i);
     bool memory_out = !opened || job->workers[0].finder.memory_out ||
                       job->workers[1].finder.memory_out;
+    if (!memory_out)
+        run_last_rules(job);
+    memory_out = memory_out || job->workers[0].finder.memory_out ||
+                 !collect_found(context, job, found, &found_count);
     close_worker(&job->workers[0]);
     close_worker(&job->workers[1]);
     if (memory_out)
         return pyro_fail_memory(context->error);
-    list_findings(context, job, findings);
-    return note_chip(context);
+    int status = pyro_list_findings(context, &shared, found, found_count);
+    return status ? status : note_chip(context);
 }

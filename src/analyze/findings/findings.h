@@ -22,7 +22,10 @@ typedef struct pyro_finder {
     const pyro_analysis *result;
     int64_t span_ns;      /* of all steps, or of the whole trace */
     int64_t steps;        /* 1 where the trace has none */
-    int64_t idle_ns;
+    int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps */
+    bool claims_waits, claims_optimizer; /* more specific findings explain these parts of the
+                                          * host's lateness */
+    unsigned in_use;    /* PYRO_USE_*: what the run does already */
     bool has_device_work;
     bool memory_out;      /* set by detectors and pyro_finder_* */
     uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
@@ -45,6 +48,36 @@ enum {
 
 /* Measures the number of a row; false when the trace lacks the data for it. */
 typedef bool (*pyro_detector)(pyro_finder *finder, pyro_evidence *evidence);
+
+/* What the trace shows is in use, so that no advice recommends it, or is there to be advised on. */
+enum {
+    PYRO_USE_DEVICE = 1,
+    PYRO_USE_GRAPHS = 2,     /* launches of CUDA or HIP graphs */
+    PYRO_USE_COMPILE = 4,    /* torch.compile: its regions, graphs or kernels */
+    PYRO_USE_FUSED = 8,      /* a fused or multi-tensor optimizer */
+    PYRO_USE_OPTIMIZER = 16, /* any optimizer */
+    PYRO_USE_SDPA = 32,      /* fused attention */
+    PYRO_USE_PINNED = 64,    /* copies from or to pinned memory */
+    PYRO_USE_WORKERS = 128,  /* a data loader with worker processes */
+    PYRO_USE_STACKS = 256,   /* Python stacks were recorded */
+    PYRO_USE_CHANNELS_LAST = 512,
+    PYRO_USE_STEPS = 1024 /* steps are known */
+};
+
+/* Finds what is in use; false when memory is out. */
+bool pyro_find_in_use(pyro_finder *finder);
+/* The title of a row, without a device if the run has none. */
+const char *pyro_title_of(const pyro_finder *finder, const char *id, const char *title);
+/* The advice of a row, without what is in use; NULL when memory is out. */
+const char *pyro_advice_of(const pyro_finder *finder, const char *id, const char *advice);
+
+/* The causes of lateness of the host, as bits: Python code, ops, launch latency. */
+#define PYRO_LATE_CAUSES \
+    (1u << PYRO_CAUSE_PYTHON | 1u << PYRO_CAUSE_OPS | 1u << PYRO_CAUSE_LAUNCH_LATENCY)
+/* Time of these causes (bits) in which the host was late, without what other findings explain. */
+int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes);
+/* "the step time", or "the time" where no steps are known. */
+const char *pyro_finder_whole(const pyro_finder *finder);
 
 /* True for detectors that need finder->roofline, which takes long to make: one thread runs them. */
 bool pyro_detector_needs_roofline(pyro_detector detector);

@@ -1,4 +1,4 @@
-/* Detects findings about the host: loading, idle devices, launches, synchronisation, copies. */
+/* Detects findings about the host: loading, launches, copies, communication. */
 #include "analyze/findings/findings.h"
 
 #include <inttypes.h>
@@ -13,20 +13,6 @@ static double share(int64_t part, int64_t whole)
 static double ms(int64_t ns)
 {
     return (double)ns / 1e6;
-}
-
-DETECTOR(data_loading)
-{
-    const pyro_data_loading *loading = &finder->result->data_loading;
-    if (!loading->calls)
-        return false;
-    evidence->value = share(loading->uncovered_ns, finder->span_ns);
-    evidence->gain_ns = loading->uncovered_ns;
-    pyro_evidence_say(evidence,
-                      "%.1f%% of the step time (%.3f ms in %" PRId64
-                      " loads) is data loading while no device worked",
-                      evidence->value * 100, ms(loading->uncovered_ns), loading->calls);
-    return true;
 }
 
 /* Loading in the training process has a separate name. */
@@ -45,133 +31,70 @@ DETECTOR(single_process_loading)
     if (!calls)
         return false;
     evidence->value = share(total, finder->span_ns);
-    evidence->gain_ns = finder->result->data_loading.uncovered_ns;
+    evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
+    evidence->gain_basis = "time in data loading while nothing else ran";
     pyro_evidence_say(evidence,
                       "the training process itself loaded %" PRId64
-                      " batches (num_workers=0), %.1f%% of the step time",
-                      calls, evidence->value * 100);
+                      " batches (num_workers=0), %.1f%% of %s",
+                      calls, evidence->value * 100, pyro_finder_whole(finder));
     return true;
 }
 
-DETECTOR(device_idle)
+/* Launches other than those of graphs, which start many kernels at once. */
+static int64_t single_launches(const pyro_launch_summary *launch)
 {
-    if (!finder->has_device_work)
-        return false;
-    evidence->value = share(finder->idle_ns, finder->span_ns);
-    evidence->gain_ns = finder->idle_ns;
-    pyro_evidence_say(evidence, "no device worked for %.1f%% of the step time (%.3f of %.3f ms)",
-                      evidence->value * 100, ms(finder->idle_ns), ms(finder->span_ns));
-    return true;
+    return launch->launches - launch->graph_launches;
 }
 
-/* The value is in mean steps, or in units of 500 ms where steps are longer or missing. */
-DETECTOR(long_gap)
+/* Whether the device waits for launches at all: else it does not matter how they are. */
+static bool launches_matter(const pyro_finder *finder)
 {
-    enum { LONGEST_STEP_MS = 500 };
-    const pyro_analysis *result = finder->result;
-    int64_t limit = LONGEST_STEP_MS * INT64_C(1000000), step = finder->span_ns / finder->steps;
-    if (!result->gap_count)
-        return false;
-    if (finder->context->windows_are_steps && step > 0 && step < limit)
-        limit = step;
-    const pyro_gap_row *gap = &result->gaps[0];
-    evidence->value = share(gap->duration_ns, limit);
-    evidence->gain_ns = gap->duration_ns;
-    evidence->place = pyro_first_text(gap->line, gap->layer, gap->op);
-    pyro_evidence_say(evidence, "the longest gap is %.3f ms%s%s", ms(gap->duration_ns),
-                      gap->op[0] ? ", during " : "", gap->op);
-    pyro_evidence_limit(evidence, "%.3f ms (one step, at most %d ms)",
-                        evidence->threshold * ms(limit), LONGEST_STEP_MS);
-    return true;
-}
-
-static const pyro_gap_row *longest_of(const pyro_analysis *result, pyro_gap_kind kind)
-{
-    for (size_t i = 0; i < result->gap_count; i++)
-        if (result->gaps[i].kind == kind)
-            return &result->gaps[i];
-    return NULL;
-}
-
-DETECTOR(host_bound)
-{
-    const pyro_analysis *result = finder->result;
-    int64_t waited = result->gap_total_ns[PYRO_GAP_HOST_WAIT];
-    const pyro_gap_row *worst = longest_of(result, PYRO_GAP_HOST_WAIT);
-    if (!worst)
-        return false;
-    evidence->value = share(waited, finder->span_ns);
-    evidence->gain_ns = waited;
-    evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
-    pyro_evidence_say(evidence,
-                      "the device had nothing queued for %.1f%% of the time (%.3f ms); %" PRId64
-                      " kernels were launched after all earlier ones had finished",
-                      evidence->value * 100, ms(waited), result->launch.late_kernels);
-    return true;
-}
-
-DETECTOR(kernel_gaps)
-{
-    enum { LONG_GAP_US = 30 };
-    const pyro_analysis *result = finder->result;
-    int64_t total = 0, count = 0;
-    for (size_t i = 0; i < result->gap_count; i++) {
-        const pyro_gap_row *gap = &result->gaps[i];
-        if (gap->kind != PYRO_GAP_KERNEL_WAIT || gap->duration_ns <= LONG_GAP_US * 1000)
-            continue;
-        total += gap->duration_ns;
-        count++;
-    }
-    if (!count)
-        return false;
-    evidence->value = share(total, finder->span_ns);
-    evidence->gain_ns = total;
-    pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " gaps over %d us although the next kernel was queued, %.1f%% of the time",
-                      count, LONG_GAP_US, evidence->value * 100);
-    return true;
+    enum { LEAST_PERCENT = 1 };
+    return pyro_finder_late_ns(finder, PYRO_LATE_CAUSES) / LEAST_PERCENT > finder->span_ns / 100;
 }
 
 DETECTOR(short_kernels)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
-    if (!launch->launches)
+    int64_t launches = single_launches(launch);
+    if (!launches || !launches_matter(finder))
         return false;
-    evidence->value = share(launch->short_kernels, launch->launches);
-    pyro_evidence_say(evidence,
-                      "%" PRId64 " of %" PRId64
-                      " launches (%.1f%%) took longer than their kernels, "
-                      "which run %.3f ms in total",
-                      launch->short_kernels, launch->launches, evidence->value * 100,
-                      ms(launch->short_kernel_total_ns));
+    evidence->value = share(launch->short_kernels, launches);
+    pyro_evidence_say(
+        evidence,
+        "%" PRId64 " of %" PRId64 " launches (%.1f%%) took longer than their kernels, "
+        "which run %.3f ms in total",
+        launch->short_kernels, launches, evidence->value * 100, ms(launch->short_kernel_total_ns));
     return true;
 }
 
+/* A launch costs only where the device waits for it, and not while its kernel runs in it. */
 DETECTOR(launch_overhead)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
-    if (!launch->launches)
+    int64_t total = launch->launch_total_ns - launch->graph_launch_total_ns - launch->executed_ns;
+    int64_t late = pyro_finder_late_ns(finder, PYRO_LATE_CAUSES);
+    if (!single_launches(launch) || total <= 0)
         return false;
-    evidence->value = share(launch->launch_total_ns, finder->span_ns);
-    /* A launch costs only where the device waits for it. */
-    evidence->gain_ns = launch->launch_total_ns < finder->idle_ns ? launch->launch_total_ns
-                                                                  : finder->idle_ns;
-    pyro_evidence_say(evidence,
-                      "launch calls take %.1f%% of the step time (%" PRId64 " calls, %.3f ms)",
-                      evidence->value * 100, launch->launches, ms(launch->launch_total_ns));
+    evidence->gain_ns = total < late ? total : late;
+    evidence->gain_basis = "time of launch calls, at most the idle time before launches";
+    evidence->value = share(evidence->gain_ns, finder->span_ns);
+    pyro_evidence_say(evidence, "launch calls take %.1f%% of %s (%" PRId64 " calls, %.3f ms)",
+                      share(total, finder->span_ns) * 100, pyro_finder_whole(finder),
+                      single_launches(launch), ms(total));
     return true;
 }
 
 DETECTOR(slow_launches)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
-    if (!launch->launches)
+    int64_t launches = single_launches(launch);
+    if (!launches || !launches_matter(finder))
         return false;
-    evidence->value = share(launch->slow_launches, launch->launches);
+    evidence->value = share(launch->slow_launches, launches);
     pyro_evidence_say(evidence,
                       "%" PRId64 " of %" PRId64 " launch calls took over %d us (median %.1f us)",
-                      launch->slow_launches, launch->launches, PYRO_SLOW_LAUNCH_US,
+                      launch->slow_launches, launches, PYRO_SLOW_LAUNCH_US,
                       (double)launch->launch_median_ns / 1e3);
     return true;
 }
@@ -183,33 +106,8 @@ DETECTOR(launch_queue)
     pyro_evidence_say(evidence,
                       "up to %" PRId64 " kernels were launched but not started, %.1f on average",
                       launch->max_queue, launch->mean_queue);
-    return launch->launches > 0;
-}
-
-DETECTOR(synchronizations)
-{
-    const pyro_analysis *result = finder->result;
-    int64_t calls = 0, total = 0, of_device = 0;
-    for (size_t i = 0; i < result->sync_count; i++) {
-        calls += result->syncs[i].calls;
-        total += result->syncs[i].total_ns;
-        if (strstr(result->syncs[i].call, "DeviceSynchronize"))
-            of_device += result->syncs[i].calls;
-    }
-    if (!calls)
-        return false;
-    const pyro_sync_row *worst = &result->syncs[0];
-    /* The profiler waits for the device when it starts and when it stops. */
-    calls -= of_device < 2 ? of_device : 2;
-    evidence->value = (double)calls / (double)finder->steps;
-    evidence->gain_ns = total < finder->idle_ns ? total : finder->idle_ns;
-    evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
-    pyro_evidence_say(evidence,
-                      "%.1f waits per step, %.3f ms in total; most of it in %s%s%s (%" PRId64
-                      " calls, %.3f ms)",
-                      evidence->value, ms(total), worst->call, worst->op[0] ? " of " : "",
-                      worst->op, worst->calls, ms(worst->total_ns));
-    return true;
+    /* A graph queues all its kernels at once, and blocks nothing. */
+    return launch->launches > 0 && !launch->graph_launches;
 }
 
 static bool is_host_copy(const char *kind)
@@ -234,8 +132,11 @@ DETECTOR(pageable_copies)
     }
     if (!calls)
         return false;
+    /* Copies that other work covers delay nothing. */
+    int64_t exposed = finder->cause_ns[PYRO_CAUSE_COPY];
     evidence->value = (double)bytes / (1 << 20);
-    evidence->gain_ns = total / 2;
+    evidence->gain_ns = total / 2 < exposed ? total / 2 : exposed;
+    evidence->gain_basis = "half of the time of these copies, at most what nothing covers";
     pyro_evidence_say(evidence,
                       "%" PRId64 " copies of %.1f MiB from or to pageable memory take %.3f ms",
                       calls, evidence->value, ms(total));
@@ -245,16 +146,14 @@ DETECTOR(pageable_copies)
 DETECTOR(copy_time)
 {
     const pyro_analysis *result = finder->result;
-    int64_t exposed = 0;
-    for (size_t i = 0; i < result->step_count; i++)
-        exposed += result->steps[i].copy_exposed_ns;
+    int64_t exposed = finder->cause_ns[PYRO_CAUSE_COPY];
     if (!result->copy_count)
         return false;
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
-    pyro_evidence_say(evidence,
-                      "copies that overlap with nothing take %.1f%% of the step time (%.3f ms)",
-                      evidence->value * 100, ms(exposed));
+    evidence->gain_basis = "time in which only copies ran";
+    pyro_evidence_say(evidence, "copies that overlap with nothing take %.1f%% of %s (%.3f ms)",
+                      evidence->value * 100, pyro_finder_whole(finder), ms(exposed));
     return true;
 }
 
@@ -289,12 +188,15 @@ DETECTOR(communication)
         return false;
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
+    evidence->gain_basis = "time in which only collectives (and copies) ran";
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
-    pyro_evidence_say(
-        evidence,
-        "communication that does not overlap with compute takes %.1f%% of the step time "
-        "(%.3f of %.3f ms of communication)",
-        evidence->value * 100, ms(exposed), ms(total));
+    pyro_evidence_say(evidence,
+                      "communication that does not overlap with compute takes %.1f%% of %s "
+                      "(%.3f of %.3f ms of communication)",
+                      evidence->value * 100, pyro_finder_whole(finder), ms(exposed), ms(total));
+    pyro_evidence_add_part(evidence, pyro_cause_name(PYRO_CAUSE_PEER_WAIT),
+                           "collectives that wait for another rank", "",
+                           finder->cause_ns[PYRO_CAUSE_PEER_WAIT]);
     return true;
 }
 
@@ -311,6 +213,7 @@ DETECTOR(communication_overlap)
         return false;
     evidence->value = share(exposed, total);
     evidence->gain_ns = exposed;
+    evidence->gain_basis = "time in which only collectives (and copies) ran";
     pyro_evidence_say(evidence,
                       "%.1f%% of the communication (%.3f ms) runs while the device computes",
                       100 - evidence->value * 100, ms(total - exposed));

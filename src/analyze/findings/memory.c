@@ -91,7 +91,6 @@ DETECTOR(allocation_retries)
     }
     pyro_map_free(&state_of_op);
     evidence->value = (double)(retries + failures);
-    evidence->gain_ns = total;
     pyro_evidence_say(evidence,
                       "%" PRId64
                       " times an op freed memory to make room for its allocation (%.3f ms of "

@@ -105,24 +105,51 @@ static bool is_update(const char *name)
     return IS_ONE_OF(name, words);
 }
 
+static bool is_optimizer_step(const pyro_trace *trace, uint32_t event)
+{
+    static const char mark[] = "Optimizer.step";
+    return trace->category[event] == PYRO_EVENT_ANNOTATION &&
+           !strncmp(pyro_event_name(trace, event), mark, sizeof mark - 1);
+}
+
+/* Idle time in which the optimizer kept the host from launching. */
+static int64_t late_in_optimizer(const pyro_finder *finder)
+{
+    int64_t late = 0;
+    for (size_t i = 0; i < finder->result->cause_place_count; i++) {
+        const pyro_cause_place *place = &finder->result->cause_places[i];
+        bool is_late = place->cause == PYRO_CAUSE_PYTHON || place->cause == PYRO_CAUSE_OPS ||
+                       place->cause == PYRO_CAUSE_LAUNCH_LATENCY;
+        if (is_late && place->phase == PYRO_PHASE_OPTIMIZER && !place->sync[0])
+            late += place->time_ns;
+    }
+    return late;
+}
+
 DETECTOR(single_tensor_optimizer)
 {
     pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    int64_t updates = 0;
+    int64_t updates = 0, steps = 0;
+    if (finder->in_use & PYRO_USE_FUSED)
+        return false;
     for (uint32_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_OP ||
-            context->joins->phase[i] != PYRO_PHASE_OPTIMIZER || !is_outermost(context->joins, i))
+        if (context->joins->phase[i] != PYRO_PHASE_OPTIMIZER || !pyro_context_wants(context, i))
             continue;
-        const char *name = pyro_event_name(trace, i);
-        if (!strncmp(name, "aten::_foreach", 14) || !strncmp(name, "aten::_fused", 12))
-            return false;
-        updates += is_update(name) && pyro_context_wants(context, i);
+        steps += is_optimizer_step(trace, i);
+        if (trace->category[i] != PYRO_EVENT_OP || !is_outermost(context->joins, i))
+            continue;
+        updates += is_update(pyro_event_name(trace, i));
     }
-    evidence->value = (double)updates / (double)finder->steps;
-    pyro_evidence_say(evidence,
-                      "%.0f single-tensor updates per optimizer step, and no multi-tensor updates",
-                      evidence->value);
+    if (!steps && context->windows_are_steps)
+        steps = finder->steps;
+    evidence->value = (double)updates / (double)(steps ? steps : 1);
+    if (finder->has_device_work) {
+        evidence->gain_ns = late_in_optimizer(finder);
+        evidence->gain_basis = "idle time before launches of the optimizer";
+    }
+    pyro_evidence_say(evidence, "%.0f single-tensor updates%s, and no multi-tensor updates",
+                      evidence->value, steps ? " per optimizer step" : "");
     return updates > 0;
 }
 

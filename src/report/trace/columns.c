@@ -86,6 +86,8 @@ const char *pyro_column_text(const pyro_trace_column *column, const void *row)
         return enum_name(gap_kinds, 3, (size_t)*(const pyro_gap_kind *)member);
     case PYRO_COLUMN_SEVERITY:
         return enum_name(severities, 3, (size_t)*(const pyro_severity *)member);
+    case PYRO_COLUMN_CAUSE:
+        return pyro_cause_name(*(const pyro_cause *)member);
     default:
         return "";
     }

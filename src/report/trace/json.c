@@ -20,6 +20,7 @@ static void write_value(pyro_json_writer *writer, const pyro_trace_column *colum
     case PYRO_COLUMN_PHASE:
     case PYRO_COLUMN_GAP_KIND:
     case PYRO_COLUMN_SEVERITY:
+    case PYRO_COLUMN_CAUSE:
         pyro_json_string(writer, pyro_column_text(column, row));
         return;
     case PYRO_COLUMN_NUMBER:
@@ -120,6 +121,9 @@ static void write_launch(pyro_json_writer *writer, const pyro_launch_summary *la
     pyro_json_member_integer(writer, "launches", launch->launches);
     pyro_json_member_integer(writer, "launch_total_ns", launch->launch_total_ns);
     pyro_json_member_integer(writer, "launch_median_ns", launch->launch_median_ns);
+    pyro_json_member_integer(writer, "graph_launches", launch->graph_launches);
+    pyro_json_member_integer(writer, "graph_launch_total_ns", launch->graph_launch_total_ns);
+    pyro_json_member_integer(writer, "executed_ns", launch->executed_ns);
     pyro_json_member_integer(writer, "delay_median_ns", launch->delay_median_ns);
     pyro_json_member_integer(writer, "delay_p95_ns", launch->delay_p95_ns);
     pyro_json_member_integer(writer, "short_kernels", launch->short_kernels);

@@ -290,6 +290,35 @@ static void write_finding_part(pyro_trace_writer *w, const char *mark, const cha
     pyro_buf_free(&part);
 }
 
+/* "- Python code outside of ops, at train.py(12): step: 12.0 ms" for each part. */
+static void write_parts(pyro_trace_writer *w, const pyro_finding *finding)
+{
+    char gain[PYRO_UNIT_TEXT];
+
+    for (size_t i = 0; i < w->analysis->finding_part_count; i++) {
+        const pyro_finding_part *part = &w->analysis->finding_parts[i];
+        pyro_buf text = PYRO_BUF_INIT;
+
+        if (strcmp(part->finding, finding->id) != 0)
+            continue;
+        pyro_buf_adds(&text, part->title);
+        if (part->place[0] != '\0' && strcmp(part->place, finding->place) != 0)
+            pyro_buf_addf(&text, ", at %s", part->place);
+        if (part->evidence[0] != '\0') {
+            const char *threshold = strstr(part->evidence, "; threshold");
+            size_t length = strlen(part->evidence);
+
+            pyro_buf_adds(&text, ": ");
+            pyro_buf_add(&text, part->evidence,
+                         threshold ? (size_t)(threshold - part->evidence) : length);
+        }
+        if (part->evidence[0] == '\0' && part->gain_ns > 0)
+            pyro_buf_addf(&text, ": %s", pyro_format_duration(gain, part->gain_ns));
+        write_finding_part(w, "- ", pyro_text_part(w->buf, &text));
+        pyro_buf_free(&text);
+    }
+}
+
 static void write_finding(pyro_trace_writer *w, size_t number, const pyro_finding *finding)
 {
     pyro_buf title = PYRO_BUF_INIT;
@@ -306,6 +335,7 @@ static void write_finding(pyro_trace_writer *w, size_t number, const pyro_findin
     pyro_text_wrap(w->buf, pyro_text_part(w->buf, &title), 2, 5, w->options->width);
     pyro_buf_free(&title);
     write_finding_part(w, "", finding->evidence);
+    write_parts(w, finding);
     write_finding_part(w, "-> ", finding->advice);
 }
 

@@ -364,6 +364,7 @@ static void (*const writers[])(pyro_trace_writer *w) = {
     [PYRO_TRACE_DEFECTS] = pyro_write_trace_defects,
     [PYRO_TRACE_TRAINING] = pyro_write_trace_training,
     [PYRO_TRACE_SERVING] = pyro_write_trace_serving,
+    [PYRO_TRACE_CAUSES] = pyro_write_trace_causes,
 };
 
 void pyro_write_trace_table(pyro_trace_writer *w, pyro_trace_view view)

@@ -41,6 +41,11 @@ typedef void(pyro_part_writer)(pyro_trace_writer *w, const char *label, int64_t 
                                int64_t whole_ns);
 /* The parts of the steps of a run without a device: phases, data loading, Python. */
 void pyro_write_trace_host_parts(pyro_trace_writer *w, pyro_part_writer *write_part);
+void pyro_write_trace_causes(pyro_trace_writer *w);
+
+/* Causes for people: "host in Python code"; the time of all steps that has a cause. */
+const char *pyro_cause_label(pyro_cause cause, bool on_host);
+int64_t pyro_cause_total_ns(const pyro_analysis *analysis, pyro_cause cause);
 
 /* "Kernels (top 10 of 53 by device time):", or without the numbers when all are shown. `order` may
  * be NULL. */

@@ -1,6 +1,8 @@
 /* Decides which events are kept, and stores them as rows with category, track and details. */
 #include "trace/kineto/scanner.h"
 
+#include <string.h>
+
 uint8_t pyro_kineto_category(const char *text, size_t length)
 {
     static const struct {
@@ -420,6 +422,25 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
     return true;
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* MTIA records the requests of its DMA engine like kernels: without a grid, and with the word in
+ * their names. */
+static bool is_dma_request(const pyro_kineto_scanner *scanner)
+{
+    const pyro_kineto_event *event = &scanner->event;
+    if (event->name == PYRO_NO_ID || has(event, PYRO_FIELD_GRID) || has(event, PYRO_FIELD_BLOCK))
+        return false;
+    const char *name = pyro_intern_text(scanner->names, event->name);
+    for (const char *at = name; (at = strcasestr(at, "dma")); at++)
+        if ((at == name || !is_letter(at[-1])) && !is_letter(at[3]))
+            return true;
+    return false;
+}
+
 static bool store_complete(pyro_kineto_scanner *scanner)
 {
     const pyro_kineto_event *event = &scanner->event;
@@ -432,6 +453,8 @@ static bool store_complete(pyro_kineto_scanner *scanner)
         category = PYRO_EVENT_PYTHON;
     else if (category >= PYRO_EVENT_CATEGORY_COUNT)
         category = PYRO_EVENT_OTHER;
+    if (category == PYRO_EVENT_KERNEL && is_dma_request(scanner))
+        category = PYRO_EVENT_MEMCPY;
     return store_row(scanner, category);
 }
 

@@ -111,19 +111,29 @@ def single_process(length):
     return t
 
 
-def idle(busy):
+def before_first(length):
+    """Preprocessing before the first launch, in a frame."""
     t = Trace()
     t.step(1, 0, 10000)
-    t.kernel(10, busy)
+    t.add("python_function", "infer.py(12): preprocess", 5, length - 10)
+    t.kernel(length, 9990 - length)
     return t
 
 
-def long_gap(gap):
+def after_last(length):
     t = Trace()
     t.step(1, 0, 10000)
-    t.kernel(10, 5000)
-    t.step(2, 10000, 10000)
-    t.kernel(5010 + gap, 100)
+    t.kernel(10, 9990 - length)
+    t.add("python_function", "infer.py(20): postprocess", 10000 - length, length - 5)
+    return t
+
+
+def unrecorded(wait):
+    """A decode step: its first copy waits behind a step that is not in the file."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.copy(50 + wait, 5, 4096, launched=50)
+    t.kernel(60 + wait, 9930 - wait, launched=70)
     return t
 
 
@@ -152,37 +162,39 @@ def short_kernels(count):
 
 
 def launch_overhead(length):
+    """The device waits for every launch call."""
     t = Trace()
     t.step(1, 0, 10000)
     for i in range(10):
-        t.kernel(500 + i * 900, 900, launched=100 + i * 60, launch=length)
+        t.kernel(100 + i * 900, 900 - length, launched=100 + i * 900 - length, launch=length)
     return t
 
 
 def slow_launches(count):
+    """The device waits for every launch; `count` of the calls are slow."""
     t = Trace()
     for i in range(100):
-        t.kernel(200 + i * 100, 100, launched=100 + i * 100, launch=60 if i < count else 5)
+        t.kernel(200 + i * 100, 20, launch=60 if i < count else 5)
     return t
 
 
 def queue(count):
-    """One launch of a graph of many kernels."""
     t = Trace()
-    t.add("cuda_runtime", "cudaGraphLaunch", 10, 5, correlation=1)
     for i in range(count):
-        t.add("kernel", "k", 50 + i, 1, 0, 7, correlation=1)
+        t.kernel(4000 + i, 1, "k", launched=10 + i * 3, launch=1)
     return t
 
 
-def waits(count):
+def waits(gap):
+    """Ten kernels, after each of which the host fetches a number and launches `gap` late."""
     t = Trace()
     t.step(1, 0, 10000)
-    t.kernel(10, 9900)
-    for i in range(count):
-        t.op("aten::item", 100 + i * 50, 40)
-        t.op("aten::_local_scalar_dense", 101 + i * 50, 38)
-        t.add("cuda_runtime", "cudaStreamSynchronize", 105 + i * 50, 30)
+    t.add("python_function", "train.py(30): log", 1, 9998)
+    for i in range(10):
+        start = 20 + i * 990
+        t.kernel(start, 990 - gap, launched=start - 4, launch=2)
+        t.op("aten::item", start + 10, 984 - gap)
+        t.add("cuda_runtime", "cudaStreamSynchronize", start + 20, 972 - gap)
     return t
 
 
@@ -352,15 +364,16 @@ V100 = {"device": "Tesla V100-SXM2-32GB", "major": 7, "memory": 32 * GIB}
 PLANTED = {
     "input-pipeline": (loading(600), loading(400)),
     "single-process-loading": (single_process(200), single_process(90)),
-    "device-idle": (idle(8000), idle(8600)),
-    "long-gap": (long_gap(10100), long_gap(9800)),
+    "before-first-kernel": (before_first(1200), before_first(900)),
+    "after-last-kernel": (after_last(1200), after_last(900)),
+    "unrecorded-work": (unrecorded(800), unrecorded(90)),
     "host-bound": (dry(1100), dry(900)),
     "kernel-gaps": (queued(40), queued(25)),
     "short-kernels": (short_kernels(5), short_kernels(3)),
-    "launch-overhead": (launch_overhead(35), launch_overhead(25)),
+    "launch-overhead": (launch_overhead(40), launch_overhead(25)),
     "slow-launches": (slow_launches(3), slow_launches(1)),
     "launch-queue-full": (queue(1010), queue(990)),
-    "synchronizing-calls": (waits(3), waits(1)),
+    "synchronizing-calls": (waits(40), waits(10)),
     "pageable-copies": (pageable(PAGEABLE, 1 << 19), pageable(PAGEABLE, 4096)),
     "copy-time": (copy_time(600), copy_time(400)),
     "copy-count": (copy_count(11), copy_count(10)),

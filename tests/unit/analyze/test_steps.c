@@ -1,4 +1,5 @@
 /* Steps: parts that add up despite overlaps; work counts in the step that launched it. */
+#include "analyze/totals.h"
 #include "analyze_maker.h"
 #include "unit.h"
 
@@ -218,6 +219,29 @@ static void test_random_traces(void **state)
         check_random_trace(seed);
 }
 
+/* The host runs ahead: its steps vary, those of the device do not. */
+static void test_device_lags(void **state)
+{
+    (void)state;
+    static const int64_t ends[] = {35000, 70000, 165000, 260000};
+    maker maker;
+    maker_begin(&maker);
+    for (int i = 0; i < 4; i++) {
+        int64_t start = i ? ends[i - 1] : 0;
+        maker_step(&maker, i, start, ends[i] - start);
+        maker_kernel(&maker, "k", 10000 + i * 65000, 65000, start + 100);
+    }
+    const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+    pyro_step_time time;
+    assert_true(pyro_analysis_step_time(&time, analysis));
+    assert_true(time.on_device);
+    assert_int_equal(time.median_ns, 65000);
+    assert_int_equal(time.lag_ns, 140000 - 70000);
+    assert_int_equal(analysis->steps[1].device_start_ns, MAKER_BASE_NS + 75000);
+    assert_int_equal(analysis->steps[3].device_span_ns, 65000);
+    maker_end(&maker);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_parts_are_disjoint),
     cmocka_unit_test(test_one_step_is_the_same_row),
@@ -225,6 +249,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_without_steps),
     cmocka_unit_test(test_host_only),
     cmocka_unit_test(test_random_traces),
+    cmocka_unit_test(test_device_lags),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

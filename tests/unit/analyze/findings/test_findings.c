@@ -41,6 +41,31 @@ static const pyro_finding *find(const pyro_analysis *analysis, const char *id)
     return NULL;
 }
 
+/* A row that was found: as a finding, or as a part of one. */
+static bool has(const pyro_analysis *analysis, const char *id)
+{
+    for (size_t i = 0; i < analysis->finding_part_count; i++)
+        if (!strcmp(analysis->finding_parts[i].id, id))
+            return true;
+    return find(analysis, id) != NULL;
+}
+
+/* Gains do not overlap: together they are at most the time. */
+static void check_gains(const pyro_analysis *analysis)
+{
+    int64_t gain = 0, span = 0;
+    for (size_t i = 0; i < analysis->step_count; i++)
+        span += analysis->steps[i].span_ns;
+    for (size_t i = 0; i < analysis->finding_count; i++) {
+        const pyro_finding *finding = &analysis->findings[i];
+        gain += finding->gain_ns > 0 ? finding->gain_ns : 0;
+        assert_true((finding->gain_ns < 0) == (finding->gain_basis[0] == 0));
+        if (finding->gain_ns >= 0 && finding->gain_ns * 5 < span)
+            assert_true(finding->severity != PYRO_SEVERITY_SEVERE);
+    }
+    assert_true(gain <= span);
+}
+
 static void test_every_row_is_planted(void **state)
 {
     (void)state;
@@ -49,8 +74,14 @@ static void test_every_row_is_planted(void **state)
         pyro_analysis *analysis;
         open_planted(rows[i].id, "hit", &trace, &analysis);
         const pyro_finding *finding = find(analysis, rows[i].id);
-        if (!finding)
+        check_gains(analysis);
+        if (!has(analysis, rows[i].id))
             fail_msg("%s: the planted trace does not trigger it", rows[i].id);
+        if (!finding) { /* it is a part of another */
+            pyro_analysis_free(analysis);
+            pyro_trace_close(trace);
+            continue;
+        }
         assert_true(finding->title[0] && finding->advice[0]);
         if (!strstr(finding->evidence, "threshold"))
             fail_msg("%s: no threshold in '%s'", rows[i].id, finding->evidence);
@@ -68,9 +99,9 @@ static void test_near_misses(void **state)
         pyro_trace *trace;
         pyro_analysis *analysis;
         open_planted(rows[i].id, "miss", &trace, &analysis);
-        const pyro_finding *finding = find(analysis, rows[i].id);
-        if (finding)
-            fail_msg("%s: the near miss triggers it: %s", rows[i].id, finding->evidence);
+        check_gains(analysis);
+        if (has(analysis, rows[i].id))
+            fail_msg("%s: the near miss triggers it", rows[i].id);
         pyro_analysis_free(analysis);
         pyro_trace_close(trace);
     }
@@ -104,9 +135,12 @@ static void test_severity(void **state)
     (void)state;
     pyro_trace *trace;
     pyro_analysis *analysis;
-    open_planted("device-idle", "hit", &trace, &analysis);
-    assert_int_equal(find(analysis, "device-idle")->severity, PYRO_SEVERITY_WARNING);
-    assert_int_equal(find(analysis, "device-idle")->gain_ns, 2000000);
+    open_planted("before-first-kernel", "hit", &trace, &analysis);
+    const pyro_finding *first = &analysis->findings[0];
+    assert_string_equal(first->id, "before-first-kernel");
+    assert_string_equal(first->place, "infer.py(12): preprocess");
+    assert_int_equal(first->severity, PYRO_SEVERITY_WARNING);
+    assert_int_equal(first->gain_ns, 1198000);
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
     open_planted("zero-grad", "hit", &trace, &analysis);
@@ -145,6 +179,120 @@ static void test_unknown_chip(void **state)
     pyro_trace_close(trace);
 }
 
+/* Analyses a trace of these events; `options` may be NULL. */
+static pyro_analysis *analyze_text(const char *events, const pyro_analysis_options *options,
+                                   pyro_trace **trace)
+{
+    char text[4096];
+    pyro_analysis *analysis;
+    pyro_error error = {0};
+    int size = snprintf(text, sizeof text, "{\"traceEvents\": [%s]}", events);
+    assert_true(size > 0 && (size_t)size < sizeof text);
+    assert_int_equal(pyro_trace_open_memory(trace, text, (size_t)size, "made", NULL, &error),
+                     PYRO_OK);
+    assert_int_equal(pyro_trace_analyze(&analysis, *trace, options, &error), PYRO_OK);
+    return analysis;
+}
+
+static void test_ignored(void **state)
+{
+    (void)state;
+    static const char *const ids[] = {"before-first-kernel"};
+    pyro_analysis_options options = {
+        .step = -1, .ignored_findings = ids, .ignored_finding_count = 1};
+    pyro_trace *trace;
+    pyro_analysis *analysis, *rest;
+    pyro_error error = {0};
+    open_planted("before-first-kernel", "hit", &trace, &analysis);
+    assert_int_equal(pyro_trace_analyze(&rest, trace, &options, &error), PYRO_OK);
+    assert_true(has(analysis, ids[0]));
+    assert_false(has(rest, ids[0]));
+    assert_true(pyro_finding_exists(ids[0]) && !pyro_finding_exists("nothing"));
+    pyro_analysis_free(rest);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
+/* Nothing ran on a device: no finding speaks of one. */
+static void test_without_device(void **state)
+{
+    (void)state;
+    static const char events[] =
+        "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":"
+        "\"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__\",\"pid\":1,\"tid\":1,"
+        "\"ts\":1,\"dur\":500},"
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::mm\",\"pid\":1,\"tid\":1,"
+        "\"ts\":501,\"dur\":500}";
+    pyro_trace *trace;
+    pyro_analysis *analysis = analyze_text(events, NULL, &trace);
+    assert_string_equal(analysis->findings[0].id, "input-pipeline");
+    assert_int_equal(analysis->findings[0].gain_ns, 500000);
+    for (size_t i = 0; i < analysis->finding_count; i++) {
+        const pyro_finding *finding = &analysis->findings[i];
+        const char *texts[] = {finding->title, finding->evidence, finding->advice,
+                               finding->gain_basis};
+        for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
+            if (strstr(texts[k], "device") || strstr(texts[k], "pin") || strstr(texts[k], "cuda"))
+                fail_msg("%s: %s", finding->id, texts[k]);
+    }
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
+/* A run that replays graphs of compiled code: neither is recommended, and no launch is slow. */
+static void test_graphs_are_known(void **state)
+{
+    (void)state;
+    static const char events[] =
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"Torch-Compiled Region: 0/0\",\"pid\":1,"
+        "\"tid\":1,\"ts\":1,\"dur\":900},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaGraphLaunch\",\"pid\":1,"
+        "\"tid\":1,\"ts\":2,\"dur\":90,\"args\":{\"correlation\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":95,"
+        "\"dur\":5,\"args\":{\"correlation\":1,\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaGraphLaunch\",\"pid\":1,"
+        "\"tid\":1,\"ts\":700,\"dur\":90,\"args\":{\"correlation\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":800,"
+        "\"dur\":5,\"args\":{\"correlation\":2,\"device\":0,\"stream\":7}}";
+    pyro_trace *trace;
+    pyro_analysis *analysis = analyze_text(events, NULL, &trace);
+    const pyro_finding *finding = find(analysis, "host-bound");
+    assert_non_null(finding);
+    assert_null(strstr(finding->advice, "graph"));
+    assert_null(strstr(finding->advice, "compile"));
+    assert_false(has(analysis, "short-kernels"));
+    assert_false(has(analysis, "slow-launches"));
+    assert_false(has(analysis, "launch-overhead"));
+    check_gains(analysis);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
+/* Calls of MTIA's runtime that return after the kernel, and its DMA requests. */
+static void test_calls_that_execute(void **state)
+{
+    (void)state;
+    static const char events[] =
+        "{\"ph\":\"X\",\"cat\":\"mtia_runtime\",\"name\":\"launch\",\"pid\":1,\"tid\":1,"
+        "\"ts\":1,\"dur\":1000,\"args\":{\"correlation\":1}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"fused_fc\",\"pid\":0,\"tid\":7,"
+        "\"ts\":100,\"dur\":900,\"args\":{\"correlation\":1,\"device\":0,\"stream\":7}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_runtime\",\"name\":\"launch\",\"pid\":1,\"tid\":1,"
+        "\"ts\":1100,\"dur\":20,\"args\":{\"correlation\":2}},"
+        "{\"ph\":\"X\",\"cat\":\"mtia_ccp_events\",\"name\":\"DMA request\",\"pid\":0,"
+        "\"tid\":8,\"ts\":1130,\"dur\":10,\"args\":{\"correlation\":2,\"device\":0,"
+        "\"stream\":8}}";
+    pyro_trace *trace;
+    pyro_analysis *analysis = analyze_text(events, NULL, &trace);
+    assert_int_equal(analysis->kernel_count, 1);
+    assert_int_equal(analysis->copy_count, 1);
+    assert_int_equal(analysis->launch.executed_ns, 900000);
+    assert_int_equal(analysis->launch.short_kernels, 0);
+    assert_false(has(analysis, "short-kernels"));
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_row_is_planted),
     cmocka_unit_test(test_near_misses),
@@ -152,6 +300,10 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_most_gain_comes_first),
     cmocka_unit_test(test_severity),
     cmocka_unit_test(test_unknown_chip),
+    cmocka_unit_test(test_ignored),
+    cmocka_unit_test(test_without_device),
+    cmocka_unit_test(test_graphs_are_known),
+    cmocka_unit_test(test_calls_that_execute),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -162,6 +162,25 @@ static const pyro_finding findings[] = {
      .gain_ns = 25 * MS},
     {.id = "x", .title = "second", .evidence = "", .advice = "do it", .place = "", .gain_ns = -1},
 };
+static const pyro_cause_row causes[] = {
+    {.step = 3, .cause = PYRO_CAUSE_COMPUTE, .time_ns = 75 * MS},
+    {.step = 3, .cause = PYRO_CAUSE_PYTHON, .time_ns = 25 * MS},
+};
+static const pyro_cause_place cause_places[] = {
+    {.cause = PYRO_CAUSE_COMPUTE,
+     .op = "",
+     .layer = "",
+     .line = "",
+     .sync = "",
+     .time_ns = 75 * MS},
+    {.cause = PYRO_CAUSE_PYTHON,
+     .op = "",
+     .layer = "block",
+     .line = "train.py(7): step",
+     .sync = "",
+     .time_ns = 25 * MS,
+     .stretches = 4},
+};
 static const char *const warnings[] = {"12 events with negative duration"};
 static const char *const notes[] = {"the chip is unknown"};
 
@@ -187,6 +206,10 @@ static const pyro_analysis analysis = {
     .gaps = gaps,
     .gap_count = 1,
     .gap_total_ns = {MS, 2 * MS, 0},
+    .causes = causes,
+    .cause_count = 2,
+    .cause_places = cause_places,
+    .cause_place_count = 2,
     .collectives = collectives,
     .collective_count = 1,
     .copies = copies,
@@ -244,8 +267,9 @@ static void test_overview(void **state)
     expect(text, "TRACE PROFILE: a.json\n");
     expect(text, "1,234, over 100.0 ms\n");
     expect(text, "Where the time went (1 step of 100.0 ms):\n");
-    expect(text, "  Compute                60.0 ms   60.0%  ####");
-    expect(text, "Communication alone    10.0 ms   10.0%");
+    expect(text, "  Compute                 60.0 ms   60.0%  ####");
+    expect(text, "Communication alone     10.0 ms   10.0%");
+    expect(text, "    host in Python        25.0 ms   25.0%  ####");
     expect(text, "512 B on cuda:0");
     expect(text, "  1. the device idles, at block.conv1 (up to 25.0 ms to gain)\n"
                  "     25% of the step\n     -> launch earlier\n");

@@ -1,0 +1,247 @@
+/*
+ * Adds up lost time by cause and place. While events pass, places are numbers (names, layers);
+ * their texts are found once per place, and places with the same texts become one row.
+ */
+#include "analyze/device/cause_places.h"
+#include "analyze/intervals.h"
+#include "base/containers/buf.h"
+#include "base/error.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More rows than a person reads; the rest is one row per cause, phase and call. Several places can
+ * have the same texts, so that more of them get texts. */
+#define MOST_PLACES 1000
+#define MOST_DESCRIBED (4 * MOST_PLACES)
+
+struct pyro_place_sum {
+    pyro_cause cause;
+    uint32_t event;     /* the one with the largest part; PYRO_NO_EVENT */
+    uint32_t sync_name; /* PYRO_NO_ID: none */
+    uint32_t layer, name;
+    uint8_t phase;
+    int64_t event_ns, time_ns, stretches;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_sum *wanted)
+{
+    return sum->cause == wanted->cause && sum->name == wanted->name &&
+           sum->layer == wanted->layer && sum->sync_name == wanted->sync_name &&
+           sum->phase == wanted->phase;
+}
+
+static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum *wanted)
+{
+    /* Names and layers are often numbered alike: each needs a round of its own. */
+    uint64_t key = mix(mix(mix(0, wanted->name), wanted->layer), (uint64_t)wanted->sync_name << 16 |
+                                                                     (uint64_t)wanted->cause << 8 |
+                                                                     wanted->phase);
+    uint32_t index;
+    while ((index = pyro_map_get(&places->by_key, key)) != PYRO_MAP_NONE) {
+        if (is_sum_of(&places->sums[index], wanted))
+            return &places->sums[index];
+        key++;
+    }
+    index = (uint32_t)places->count;
+    if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums) ||
+        !pyro_map_put(&places->by_key, key, index))
+        return NULL;
+    places->sums[places->count++] = *wanted;
+    return &places->sums[index];
+}
+
+/* Calls count for the op around them; other events stand for themselves. */
+static uint32_t named_event(const pyro_analysis_context *context, uint32_t event)
+{
+    uint8_t category = context->trace->category[event];
+    uint32_t op = context->joins->op[event];
+    return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
+}
+
+bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
+                           pyro_cause cause, uint32_t event, uint32_t sync, int64_t time_ns)
+{
+    const pyro_joins *joins = context->joins;
+    pyro_place_sum wanted = {.cause = cause,
+                             .event = event,
+                             .sync_name = PYRO_NO_ID,
+                             .layer = PYRO_NO_LAYER,
+                             .name = PYRO_NO_ID};
+    if (event != PYRO_NO_EVENT) {
+        uint32_t call = joins->call[event];
+        wanted.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+        wanted.name = context->trace->name[named_event(context, event)];
+        wanted.phase = joins->phase[event];
+    }
+    if (sync != PYRO_NO_EVENT)
+        wanted.sync_name = context->trace->name[sync];
+    pyro_place_sum *sum = find_sum(places, &wanted);
+    if (!sum)
+        return false;
+    sum->time_ns = pyro_add_ns(sum->time_ns, time_ns);
+    sum->stretches++;
+    if (time_ns > sum->event_ns) {
+        sum->event = event;
+        sum->event_ns = time_ns;
+    }
+    return true;
+}
+
+/* Between ops, user annotations are most specific; steps are known anyway. */
+static const char *name_of_host(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_trace *trace = context->trace;
+    const char *name = pyro_event_name(trace, event);
+    switch (trace->category[event]) {
+    case PYRO_EVENT_PYTHON:
+    case PYRO_EVENT_KERNEL:
+        return "";
+    case PYRO_EVENT_ANNOTATION:
+    case PYRO_EVENT_OP:
+        return strncmp(name, "ProfilerStep", strlen("ProfilerStep")) == 0 ? "" : name;
+    default:
+        return name;
+    }
+}
+
+/* A row, and the event that decides among rows with equal times. */
+typedef struct ranked_place {
+    pyro_cause_place row;
+    uint32_t order;
+} ranked_place;
+
+static void begin_place(ranked_place *place, const pyro_analysis_context *context,
+                        const pyro_place_sum *sum)
+{
+    place->order = sum->event;
+    place->row = (pyro_cause_place){.cause = sum->cause,
+                                    .op = "",
+                                    .layer = "",
+                                    .line = "",
+                                    .sync = pyro_trace_text(context->trace, sum->sync_name),
+                                    .phase = (pyro_phase)sum->phase,
+                                    .time_ns = sum->time_ns,
+                                    .stretches = sum->stretches};
+}
+
+static bool describe_place(pyro_cause_place *row, pyro_analysis_context *context, uint32_t event)
+{
+    if (event == PYRO_NO_EVENT)
+        return true;
+    uint32_t launch = pyro_event_is_device_work(context->trace->category[event])
+                          ? context->joins->launch[event]
+                          : event;
+    row->op = name_of_host(context, named_event(context, event));
+    row->layer = pyro_context_layer(context, event);
+    row->line = launch == PYRO_NO_EVENT ? "" : pyro_context_line(context, launch);
+    return row->line != NULL;
+}
+
+/* Texts are interned, so that equal ones have equal addresses; paths of layers can be too long to
+ * compare. */
+static int compare_texts(const pyro_cause_place *left, const pyro_cause_place *right)
+{
+    uintptr_t a[] = {left->cause,
+                     left->phase,
+                     (uintptr_t)left->sync,
+                     (uintptr_t)left->op,
+                     (uintptr_t)left->layer,
+                     (uintptr_t)left->line};
+    uintptr_t b[] = {right->cause,
+                     right->phase,
+                     (uintptr_t)right->sync,
+                     (uintptr_t)right->op,
+                     (uintptr_t)right->layer,
+                     (uintptr_t)right->line};
+    for (size_t i = 0; i < sizeof a / sizeof *a; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_texts(const void *left, const void *right)
+{
+    return compare_texts(&((const ranked_place *)left)->row, &((const ranked_place *)right)->row);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const ranked_place *left = a, *right = b;
+    if (left->row.time_ns != right->row.time_ns)
+        return left->row.time_ns < right->row.time_ns ? 1 : -1;
+    if (left->row.cause != right->row.cause)
+        return left->row.cause < right->row.cause ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
+}
+
+static size_t merge_equal(ranked_place *places, size_t count)
+{
+    size_t kept = 0;
+    if (count)
+        qsort(places, count, sizeof *places, by_texts);
+    for (size_t i = 0; i < count; i++) {
+        ranked_place *last = kept ? &places[kept - 1] : NULL;
+        if (!last || by_texts(last, &places[i]) != 0) {
+            places[kept++] = places[i];
+            continue;
+        }
+        last->row.time_ns = pyro_add_ns(last->row.time_ns, places[i].row.time_ns);
+        last->row.stretches += places[i].row.stretches;
+        last->order = places[i].order < last->order ? places[i].order : last->order;
+    }
+    if (kept)
+        qsort(places, kept, sizeof *places, by_time);
+    return kept;
+}
+
+/* Describes the longest places. Returns how many rows are left; *is_good is false when memory is
+ * out. */
+static size_t describe_places(pyro_cause_places *places, pyro_analysis_context *context,
+                              ranked_place *ranked, bool *is_good)
+{
+    size_t count = places->count;
+    const char *none = "";
+    for (size_t i = 0; i < count; i++)
+        begin_place(&ranked[i], context, &places->sums[i]);
+    if (count)
+        qsort(ranked, count, sizeof *ranked, by_time);
+    for (size_t i = 0; i < count && i < MOST_DESCRIBED && *is_good; i++)
+        *is_good = describe_place(&ranked[i].row, context, ranked[i].order);
+    for (size_t i = MOST_DESCRIBED; i < count; i++)
+        ranked[i].row.op = ranked[i].row.layer = ranked[i].row.line = none;
+    count = merge_equal(ranked, count);
+    for (size_t i = MOST_PLACES; i < count; i++)
+        ranked[i].row.op = ranked[i].row.layer = ranked[i].row.line = none;
+    return count > MOST_PLACES ? merge_equal(ranked, count) : count;
+}
+
+int pyro_cause_places_finish(pyro_cause_places *places, pyro_analysis_context *context)
+{
+    ranked_place *ranked = calloc(places->count + 1, sizeof *ranked);
+    bool is_good = ranked != NULL;
+    size_t count = is_good ? describe_places(places, context, ranked, &is_good) : 0;
+    pyro_cause_place *rows = pyro_arena_array(context->arena, count, sizeof *rows);
+    is_good = is_good && rows;
+    for (size_t i = 0; i < count && is_good; i++)
+        rows[i] = ranked[i].row;
+    free(ranked);
+    if (!is_good)
+        return pyro_fail_memory(context->error);
+    context->result->cause_places = rows;
+    context->result->cause_place_count = count;
+    return PYRO_OK;
+}
+
+void pyro_cause_places_free(pyro_cause_places *places)
+{
+    free(places->sums);
+    pyro_map_free(&places->by_key);
+}

@@ -1,0 +1,23 @@
+/* Adds up lost time by cause and place: op, layer and line of the host. */
+#ifndef PYRO_ANALYZE_DEVICE_CAUSE_PLACES_H
+#define PYRO_ANALYZE_DEVICE_CAUSE_PLACES_H
+
+#include "analyze/analyze.h"
+
+typedef struct pyro_place_sum pyro_place_sum;
+
+typedef struct pyro_cause_places {
+    pyro_map by_key;
+    pyro_place_sum *sums;
+    size_t count, capacity;
+} pyro_cause_places; /* begins as zeros */
+
+/* Adds time in which `event` explains what happened (PYRO_NO_EVENT: nothing does), after `sync`, in
+ * which the host was when the device became idle (or PYRO_NO_EVENT). */
+bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
+                           pyro_cause cause, uint32_t event, uint32_t sync, int64_t time_ns);
+/* Makes the rows of the result. */
+int pyro_cause_places_finish(pyro_cause_places *places, pyro_analysis_context *context);
+void pyro_cause_places_free(pyro_cause_places *places);
+
+#endif

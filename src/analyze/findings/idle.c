@@ -1,0 +1,218 @@
+/* Detects findings about idle devices, from the account of lost time. */
+#include "analyze/findings/findings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static double share(int64_t part, int64_t whole)
+{
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static double ms(int64_t ns)
+{
+    return (double)ns / 1e6;
+}
+
+#define CAUSE(name) (1u << PYRO_CAUSE_##name)
+#define LATE PYRO_LATE_CAUSES
+
+/* Lost time at one line, layer or op. */
+typedef struct best_place {
+    const char *text;
+    int64_t time_ns;
+} best_place;
+
+static const char *text_of(const pyro_cause_place *place, int which)
+{
+    const char *texts[] = {place->line, place->layer, place->op};
+    return texts[which];
+}
+
+/* Adds up the places of the causes that share a line (a layer, an op: `which`). The rows are few,
+ * and the longest come first, so that only the first rows can lead. */
+static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
+{
+    enum { FIRST_ROWS = 64 };
+    best_place best = {"", 0};
+    int tried = 0;
+    for (size_t i = 0; i < result->cause_place_count && tried < FIRST_ROWS; i++) {
+        const pyro_cause_place *place = &result->cause_places[i];
+        const char *text = text_of(place, which);
+        int64_t time_ns = 0;
+        if (!(causes >> place->cause & 1) || !text[0])
+            continue;
+        tried++;
+        for (size_t k = i; k < result->cause_place_count; k++)
+            if (causes >> result->cause_places[k].cause & 1 &&
+                text_of(&result->cause_places[k], which) == text)
+                time_ns += result->cause_places[k].time_ns;
+        if (time_ns > best.time_ns)
+            best = (best_place){text, time_ns};
+    }
+    return best;
+}
+
+/* The line with the most time of these causes, else the layer, else the op; "" unknown. */
+static best_place place_of(const pyro_finder *finder, unsigned causes)
+{
+    best_place best = {"", 0};
+    for (int which = 0; which < 3 && !best.time_ns; which++)
+        best = find_best(finder->result, causes, which);
+    return best;
+}
+
+static void add_cause(pyro_finder *finder, pyro_evidence *evidence, pyro_cause cause,
+                      const char *title)
+{
+    pyro_evidence_add_part(evidence, pyro_cause_name(cause), title,
+                           place_of(finder, 1u << cause).text,
+                           pyro_finder_late_ns(finder, 1u << cause));
+}
+
+DETECTOR(data_loading)
+{
+    int64_t lost = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
+    const pyro_data_loading *loading = &finder->result->data_loading;
+    if (!loading->calls)
+        return false;
+    evidence->value = share(lost, finder->span_ns);
+    evidence->gain_ns = lost;
+    evidence->gain_basis = "time in data loading while no device worked";
+    evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
+    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " loads) is data loading%s",
+                      evidence->value * 100, pyro_finder_whole(finder), ms(lost), loading->calls,
+                      finder->has_device_work ? " while no device worked" : "");
+    if (!finder->has_device_work)
+        evidence->gain_basis = "time in data loading";
+    return true;
+}
+
+/* The rest of the host's lateness, which no more specific finding explains. */
+DETECTOR(host_bound)
+{
+    int64_t late = pyro_finder_late_ns(finder, LATE);
+    if (!finder->has_device_work || late <= 0)
+        return false;
+    evidence->value = share(late, finder->span_ns);
+    evidence->gain_ns = late;
+    evidence->gain_basis = "idle time before launches and until they took effect";
+    evidence->place = place_of(finder, LATE).text;
+    pyro_evidence_say(evidence,
+                      "the device waited %.1f%% of %s (%.3f ms) for the host; %" PRId64
+                      " kernels were launched after all earlier ones had finished",
+                      evidence->value * 100, pyro_finder_whole(finder), ms(late),
+                      finder->result->launch.late_kernels);
+    add_cause(finder, evidence, PYRO_CAUSE_PYTHON, "Python code outside of ops");
+    add_cause(finder, evidence, PYRO_CAUSE_OPS, "ops and calls of the runtime");
+    add_cause(finder, evidence, PYRO_CAUSE_LAUNCH_LATENCY, "until a launch took effect");
+    return true;
+}
+
+static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause cause,
+                       const char *what)
+{
+    int64_t lost = finder->cause_ns[cause];
+    best_place best = place_of(finder, 1u << cause);
+    evidence->value = share(lost, finder->span_ns);
+    evidence->place = best.text;
+    pyro_evidence_say(
+        evidence, "%s %.1f%% of %s (%.3f ms)%s%s%s", what, evidence->value * 100,
+        pyro_finder_whole(finder), ms(lost), best.time_ns ? ", mostly in " : "", best.text,
+        best.time_ns ? pyro_evidence_text(evidence, " (%.3f ms)", ms(best.time_ns)) : "");
+    return lost > 0;
+}
+
+DETECTOR(before_first)
+{
+    evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_BEFORE_FIRST];
+    evidence->gain_basis = "idle time before the first launch in the file";
+    return tell_place(finder, evidence, PYRO_CAUSE_BEFORE_FIRST,
+                      "before the first launch the host took");
+}
+
+DETECTOR(after_last)
+{
+    evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_AFTER_LAST];
+    evidence->gain_basis = "idle time after the last device work in the file";
+    return tell_place(finder, evidence, PYRO_CAUSE_AFTER_LAST,
+                      "after the last kernel the host took");
+}
+
+/* Nothing is lost here: the device worked, and the file does not show it. */
+DETECTOR(unrecorded)
+{
+    evidence->rank_ns = finder->cause_ns[PYRO_CAUSE_UNRECORDED];
+    return tell_place(finder, evidence, PYRO_CAUSE_UNRECORDED,
+                      "the file has no device work while the host was blocked or the first work "
+                      "waited,");
+}
+
+DETECTOR(kernel_gaps)
+{
+    enum { LONG_GAP_US = 30 };
+    const pyro_analysis *result = finder->result;
+    int64_t total = 0, count = 0, queued = finder->cause_ns[PYRO_CAUSE_QUEUED];
+    for (size_t i = 0; i < result->gap_count; i++) {
+        const pyro_gap_row *gap = &result->gaps[i];
+        if (gap->kind != PYRO_GAP_KERNEL_WAIT || gap->duration_ns <= LONG_GAP_US * 1000)
+            continue;
+        total += gap->duration_ns;
+        count++;
+    }
+    /* A part of these gaps can be waits for work that is not in the file. */
+    total = total < queued ? total : queued;
+    if (!count)
+        return false;
+    evidence->value = share(total, finder->span_ns);
+    evidence->gain_ns = total;
+    evidence->gain_basis = "idle time in which the next kernel was queued";
+    evidence->place = place_of(finder, CAUSE(QUEUED)).text;
+    pyro_evidence_say(
+        evidence,
+        "%" PRId64 " gaps over %d us although the next kernel was queued, %.1f%% of %s (%.3f ms)",
+        count, LONG_GAP_US, evidence->value * 100, pyro_finder_whole(finder), ms(total));
+    return true;
+}
+
+/* Idle time that began while the host waited for the device: it could not launch ahead. */
+static int64_t sum_after_waits(const pyro_finder *finder, const pyro_cause_place **worst)
+{
+    const pyro_analysis *result = finder->result;
+    int64_t lost = 0;
+    for (size_t i = 0; i < result->cause_place_count; i++) {
+        const pyro_cause_place *place = &result->cause_places[i];
+        if (!place->sync[0] || !(LATE >> place->cause & 1))
+            continue;
+        lost += place->time_ns;
+        if (!*worst && (place->line[0] || place->layer[0] || place->op[0]))
+            *worst = place;
+    }
+    return lost;
+}
+
+DETECTOR(synchronizations)
+{
+    const pyro_analysis *result = finder->result;
+    const pyro_cause_place *worst = NULL;
+    int64_t calls = 0, lost = sum_after_waits(finder, &worst);
+    for (size_t i = 0; i < result->sync_count; i++)
+        calls += result->syncs[i].calls;
+    if (!lost || !result->sync_count)
+        return false;
+    evidence->value = share(lost, finder->span_ns);
+    evidence->gain_ns = lost;
+    evidence->gain_basis = "idle time that began while the host waited for the device";
+    if (worst)
+        evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
+    pyro_evidence_say(
+        evidence,
+        "the device idled %.3f ms, %.1f%% of %s, after the host had waited for it; %" PRId64
+        " waits%s%s%s",
+        ms(lost), evidence->value * 100, pyro_finder_whole(finder), calls,
+        finder->context->windows_are_steps
+            ? pyro_evidence_text(evidence, ", %.1f per step", (double)calls / (double)finder->steps)
+            : "",
+        worst ? ", most of this after " : "", worst ? worst->sync : "");
+    return true;
+}
