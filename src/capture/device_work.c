@@ -16,7 +16,7 @@ _Static_assert((int)PYRO_DEVICES_FAILED == (int)PYRO_COLLECTOR_FAILED &&
                "states of the collector");
 _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
                    (int)PYRO_DEVICE_COPY == (int)PYRO_WORK_COPY &&
-                   PYRO_DEVICE_NO_STREAM == PYRO_NO_STREAM,
+                   PYRO_DEVICE_NO_STREAM == PYRO_ALL_STREAMS,
                "kinds of work");
 
 #define CALL_SLOTS ((uint32_t)1 << 18)

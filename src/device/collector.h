@@ -18,14 +18,14 @@ typedef enum pyro_device_work_kind {
     PYRO_WORK_OVERHEAD = 5
 } pyro_device_work_kind;
 
-#define PYRO_NO_STREAM UINT32_MAX
+#define PYRO_ALL_STREAMS UINT32_MAX
 
 /* One piece of work. Which members are set depends on the kind; the others are 0. */
 typedef struct pyro_device_work {
     uint8_t kind;               /* pyro_device_work_kind */
     uint64_t start, end;        /* the device's clock; the sink gets the recorder's clock */
     uint64_t duration_ns;       /* as the device measured it; 0 unknown */
-    uint32_t device, stream;    /* stream: PYRO_NO_STREAM if it concerns all */
+    uint32_t device, stream;    /* stream: PYRO_ALL_STREAMS if it concerns all */
     uint32_t correlation;       /* equal to that of the call that started it; 0: none */
     const char *name;           /* never NULL when the sink gets it */
     uint64_t bytes;             /* of copies and memsets */

@@ -210,7 +210,7 @@ static bool read_overhead(const void *bytes, pyro_device_work *work)
     *work = (pyro_device_work){.kind = PYRO_WORK_OVERHEAD,
                                .start = record.start,
                                .end = record.end,
-                               .stream = PYRO_NO_STREAM,
+                               .stream = PYRO_ALL_STREAMS,
                                .detail = record.overhead};
     return true;
 }

@@ -132,7 +132,7 @@ static void test_names_are_those_of_torch_profiler(void **state)
     put(24, 8, 4);
     put(32, UINT32_MAX, 4);
     assert_name("Stream Wait Event");
-    assert_int_equal(work.stream, PYRO_NO_STREAM);
+    assert_int_equal(work.stream, PYRO_ALL_STREAMS);
 
     memset(record, 0, sizeof record);
     put(0, 17, 4);
