@@ -1,4 +1,5 @@
 /* Helpers of the detectors: families of kernels, groups of ops, names, element types. */
+#include "analyze/device/kernel_category.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
 #include "analyze/signature.h"
@@ -19,14 +20,15 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     if (finder->kernel_family[name])
         return finder->kernel_family[name];
     const char *text = pyro_trace_text(finder->context->trace, name);
-    char short_name[PYRO_KERNEL_SHORT_NAME];
+    pyro_kernel_class found = pyro_kernel_classify(text);
     uint8_t family = PYRO_FAMILY_KNOWN;
-    pyro_kernel_short_name(text, short_name);
-    family |= pyro_kernel_is_contraction(short_name) ? PYRO_FAMILY_CONTRACTION : 0;
-    family |= pyro_kernel_is_convolution(short_name) ? PYRO_FAMILY_CONVOLUTION : 0;
+    if (found.role == PYRO_ROLE_PRODUCT)
+        family |= PYRO_FAMILY_CONTRACTION;
+    if (found.role == PYRO_ROLE_PRODUCT && found.category == PYRO_KERNEL_CONVOLUTION)
+        family |= PYRO_FAMILY_CONVOLUTION;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
-    family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
-    family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;
+    family |= found.role == PYRO_ROLE_LAYOUT ? PYRO_FAMILY_LAYOUT : 0;
+    family |= found.role == PYRO_ROLE_MAP ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
 }
 
@@ -60,14 +62,5 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
     uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : trace->detail[op];
     if (detail == PYRO_NO_ID)
         return PYRO_DTYPE_UNKNOWN;
-    const char *types = pyro_trace_text(trace, trace->ops[detail].types);
-    while ((types = strchr(types, '"'))) {
-        size_t length = strcspn(++types, "\"");
-        pyro_dtype dtype = pyro_dtype_from_cpp(types, length);
-        if (dtype != PYRO_DTYPE_UNKNOWN)
-            return dtype;
-        types += length;
-        types += *types == '"';
-    }
-    return PYRO_DTYPE_UNKNOWN;
+    return pyro_dtype_of_types(pyro_trace_text(trace, trace->ops[detail].types));
 }

@@ -14,8 +14,12 @@ enum {
     OVERVIEW_ROWS = 3,
     OVERVIEW_FINDINGS = 3,
     OVERVIEW_WARNINGS = 5,
+    OVERVIEW_CATEGORIES = 6,
     BAR_WIDTH = 36
 };
+
+/* Smaller categories are left out of the overview. */
+static const double LEAST_SHARE = 0.01;
 
 static void write_banner(pyro_trace_writer *w, const pyro_trace *trace)
 {
@@ -116,6 +120,26 @@ static void write_phases(pyro_trace_writer *w, const pyro_step_row *sum)
     pyro_buf_free(&phases);
 }
 
+/* The largest categories in one or two lines; the rest are in --by category. */
+static void write_kinds(pyro_trace_writer *w)
+{
+    const pyro_analysis *analysis = w->analysis;
+    pyro_buf kinds = PYRO_BUF_INIT, line = PYRO_BUF_INIT;
+
+    if (analysis->category_count == 1 && strcmp(analysis->categories[0].category, "other") == 0)
+        return;
+    for (size_t i = 0; i < analysis->category_count && i < OVERVIEW_CATEGORIES; i++)
+        if (analysis->categories[i].share >= LEAST_SHARE)
+            add_phase(&kinds, analysis->categories[i].category, analysis->categories[i].total_ns,
+                      analysis->device_total_ns);
+    if (kinds.length > 0) {
+        pyro_buf_addf(&line, "Categories: %s", pyro_text_part(w->buf, &kinds));
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &line), 2, 14, w->options->width);
+    }
+    pyro_buf_free(&kinds);
+    pyro_buf_free(&line);
+}
+
 static void write_where(pyro_trace_writer *w)
 {
     pyro_step_row sum = pyro_analysis_sum_steps(w->analysis);
@@ -144,6 +168,7 @@ static void write_where(pyro_trace_writer *w)
     if (sum.data_loading_ns > 0)
         write_part(w, "  data loading", sum.data_loading_ns, sum.span_ns);
     write_phases(w, &sum);
+    write_kinds(w);
 }
 
 static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)
