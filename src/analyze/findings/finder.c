@@ -64,3 +64,94 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
         return PYRO_DTYPE_UNKNOWN;
     return pyro_dtype_of_types(pyro_trace_text(trace, trace->ops[detail].types));
 }
+
+bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_joins *joins = finder->context->joins;
+    uint32_t parent = joins->parent[op];
+    return parent == PYRO_NO_EVENT || joins->op[parent] == PYRO_NO_EVENT;
+}
+
+uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_joins *joins = finder->context->joins;
+    for (int i = 0; i < 1000 && op != PYRO_NO_EVENT && !pyro_finder_is_outermost(finder, op); i++)
+        op = joins->op[joins->parent[op]];
+    return op;
+}
+
+const char *pyro_finder_place(pyro_finder *finder, uint32_t event)
+{
+    if (event == PYRO_NO_EVENT)
+        return "";
+    const char *line = pyro_context_line(finder->context, event);
+    finder->memory_out |= !line;
+    return pyro_first_text(line ? line : "", pyro_context_layer(finder->context, event),
+                           pyro_context_op(finder->context, event));
+}
+
+bool pyro_is_one_of(const char *name, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(name, words[i]))
+            return true;
+    return false;
+}
+
+size_t pyro_argument_dims(const char *dims, int n, const char **out)
+{
+    int depth = 0;
+    for (; *dims; dims++) {
+        if (*dims == '[' && ++depth == 2 && n-- == 0) {
+            *out = dims;
+            return strcspn(dims, "]") + 1;
+        }
+        depth -= *dims == ']';
+    }
+    return 0;
+}
+
+const char *pyro_finder_dims(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t detail = trace->detail[op];
+    return detail == PYRO_NO_ID ? "" : pyro_trace_text(trace, trace->ops[detail].dims);
+}
+
+const char *pyro_finder_concrete(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t detail = trace->detail[op];
+    return detail == PYRO_NO_ID ? "" : pyro_trace_text(trace, trace->ops[detail].concrete);
+}
+
+int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, uint8_t mark)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (!finder->has_device_work) {
+            sum += marks[i] == mark ? trace->duration_ns[i] : 0;
+            continue;
+        }
+        if (!pyro_event_is_device_work(trace->category[i]) ||
+            !pyro_context_wants(finder->context, i))
+            continue;
+        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[i]);
+        sum += op != PYRO_NO_EVENT && marks[op] == mark ? trace->duration_ns[i] : 0;
+    }
+    return sum;
+}
+
+int64_t pyro_finder_whole_ns(const pyro_finder *finder)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t sum = 0;
+    if (finder->has_device_work)
+        return finder->result->device_total_ns;
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (trace->category[i] == PYRO_EVENT_OP && pyro_finder_is_outermost(finder, i) &&
+            pyro_context_wants(finder->context, i))
+            sum += trace->duration_ns[i];
+    return sum;
+}
