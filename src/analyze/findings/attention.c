@@ -1,5 +1,6 @@
 /* Detects unfused attention: a softmax between two batched products, with only cheap ops between. */
 #include "analyze/findings/findings.h"
+#include "analyze/findings/op_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,28 +19,6 @@ typedef struct attention_sums {
     int64_t count;
     uint32_t first; /* softmax of the first */
 } attention_sums;
-
-static bool is_batched_product(const char *name)
-{
-    static const char *const words[] = {"aten::matmul", "aten::bmm", "aten::baddbmm",
-                                        "aten::einsum"};
-    return IS_ONE_OF(name, words);
-}
-
-static bool is_softmax(const char *name)
-{
-    static const char *const words[] = {"aten::softmax", "aten::_softmax", "aten::_safe_softmax"};
-    return IS_ONE_OF(name, words);
-}
-
-/* Work that is no part of one attention: layers come between. */
-static bool ends_attention(const char *name)
-{
-    static const char *const words[] = {
-        "aten::linear", "aten::addmm",      "aten::mm",         "aten::conv1d",    "aten::conv2d",
-        "aten::conv3d", "aten::layer_norm", "aten::batch_norm", "aten::embedding", "aten::topk"};
-    return IS_ONE_OF(name, words);
-}
 
 /* Reads the dims of an argument; returns the rank. */
 static int last_dims(const char *dims, int argument, int64_t last[2])
@@ -87,11 +66,11 @@ static void begin(candidate *open, uint32_t product)
     *open = (candidate){.ops = {product}, .count = 1, .softmax = PYRO_NO_EVENT};
 }
 
-static void take_op(const pyro_finder *finder, candidate *open, uint32_t event, uint8_t *marks,
+static void take_op(pyro_finder *finder, candidate *open, uint32_t event, uint8_t *marks,
                     attention_sums *sums)
 {
-    const char *name = pyro_event_name(finder->context->trace, event);
-    if (is_batched_product(name)) {
+    unsigned words = pyro_finder_words(finder, event);
+    if (words & PYRO_WORD_BATCHED_PRODUCT) {
         if (open->count && open->softmax != PYRO_NO_EVENT && fits(finder, open->softmax, event)) {
             mark(open, event, marks);
             sums->first = sums->count++ ? sums->first : open->softmax;
@@ -103,11 +82,11 @@ static void take_op(const pyro_finder *finder, candidate *open, uint32_t event, 
     }
     if (!open->count)
         return;
-    if (ends_attention(name) || open->count == MOST_BETWEEN) {
+    if (words & PYRO_WORD_LAYER || open->count == MOST_BETWEEN) {
         open->count = 0;
         return;
     }
-    if (is_softmax(name))
+    if (words & PYRO_WORD_SOFTMAX)
         open->softmax = event;
     open->ops[open->count++] = event;
 }
@@ -135,11 +114,9 @@ DETECTOR(unfused_attention)
     uint8_t *marks = calloc(trace->count ? trace->count : 1, 1);
     attention_sums sums = {.first = PYRO_NO_EVENT};
     finder->memory_out |= !open || !marks;
-    for (size_t i = 0; !finder->memory_out && i < trace->count; i++) {
-        uint32_t event = finder->context->joins->by_time[i];
-        if (trace->category[event] == PYRO_EVENT_OP && pyro_finder_is_outermost(finder, event) &&
-            pyro_context_wants(finder->context, event))
-            take_op(finder, &open[trace->track[event]], event, marks, &sums);
+    for (size_t i = 0; !finder->memory_out && i < finder->outer_op_count; i++) {
+        uint32_t event = finder->outer_ops[i];
+        take_op(finder, &open[trace->track[event]], event, marks, &sums);
     }
     int64_t whole_ns = sums.count ? pyro_finder_whole_ns(finder) : 0;
     if (whole_ns > 0) {

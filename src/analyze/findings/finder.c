@@ -2,6 +2,7 @@
 #include "analyze/device/kernel_category.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
+#include "analyze/findings/op_words.h"
 #include "analyze/signature.h"
 #include "graph/op_groups.h"
 
@@ -48,6 +49,17 @@ unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op)
                       pyro_op_groups(pyro_op_find_recorded(
                           &finder->op_index, pyro_trace_text(finder->context->trace, name))));
     return finder->op_groups[name] & ~IS_KNOWN;
+}
+
+unsigned pyro_finder_words(pyro_finder *finder, uint32_t op)
+{
+    uint32_t name = finder->context->trace->name[op];
+    if (name == PYRO_NO_ID)
+        return PYRO_WORD_KNOWN;
+    if (!finder->op_words[name])
+        finder->op_words[name] = (uint16_t)pyro_op_words(
+            pyro_trace_text(finder->context->trace, name));
+    return finder->op_words[name];
 }
 
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name)
@@ -145,13 +157,10 @@ int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, 
 
 int64_t pyro_finder_whole_ns(const pyro_finder *finder)
 {
-    const pyro_trace *trace = finder->context->trace;
     int64_t sum = 0;
     if (finder->has_device_work)
         return finder->result->device_total_ns;
-    for (uint32_t i = 0; i < trace->count; i++)
-        if (trace->category[i] == PYRO_EVENT_OP && pyro_finder_is_outermost(finder, i) &&
-            pyro_context_wants(finder->context, i))
-            sum += trace->duration_ns[i];
+    for (size_t i = 0; i < finder->outer_op_count; i++)
+        sum += finder->context->trace->duration_ns[finder->outer_ops[i]];
     return sum;
 }

@@ -1,5 +1,6 @@
 /* Detects loops that take single elements or rows from tensors: indexing, and .item(). */
 #include "analyze/findings/findings.h"
+#include "analyze/findings/op_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -107,33 +108,23 @@ static void take_turn(const pyro_finder *finder, track_runs *track, uint32_t eve
     *run = next;
 }
 
-static bool is_item(const char *name)
-{
-    static const char *const words[] = {"aten::item", "aten::_local_scalar_dense",
-                                        "aten::is_nonzero"};
-    return IS_ONE_OF(name, words);
-}
-
-typedef bool (*is_wanted_fn)(const char *name);
-
-/* Optimizers of torch have loops of their own. False when memory is out. */
-static bool find_loops(pyro_finder *finder, is_wanted_fn is_wanted, bool has_index, loop_sums *sums)
+/* Finds loops of ops with a PYRO_WORD_*. Optimizers of torch have loops of their own. False when
+ * memory is out. */
+static bool find_loops(pyro_finder *finder, unsigned word, loop_sums *sums)
 {
     const pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
     track_runs *tracks = calloc(trace->track_count + 1, sizeof *tracks);
-    for (size_t i = 0; tracks && i < trace->count; i++) {
-        uint32_t event = context->joins->by_time[i];
-        if (trace->category[event] != PYRO_EVENT_OP || !pyro_finder_is_outermost(finder, event) ||
-            context->joins->phase[event] == PYRO_PHASE_OPTIMIZER ||
-            !pyro_context_wants(context, event))
+    for (size_t i = 0; tracks && i < finder->outer_op_count; i++) {
+        uint32_t event = finder->outer_ops[i];
+        if (context->joins->phase[event] == PYRO_PHASE_OPTIMIZER)
             continue;
         track_runs *track = &tracks[trace->track[event]];
-        const char *name = pyro_event_name(trace, event);
+        unsigned words = pyro_finder_words(finder, event);
         track->ops++;
-        track->items += is_item(name);
-        if (is_wanted(name))
-            take_turn(finder, track, event, has_index, sums);
+        track->items += (words & PYRO_WORD_ITEM) != 0;
+        if (words & word)
+            take_turn(finder, track, event, word == PYRO_WORD_INDEX, sums);
     }
     for (size_t t = 0; tracks && t < trace->track_count * OPEN_RUNS; t++)
         end_run(trace, sums, &tracks[t / OPEN_RUNS].runs[t % OPEN_RUNS]);
@@ -168,24 +159,16 @@ static bool report_loops(pyro_finder *finder, pyro_evidence *evidence, const loo
     return true;
 }
 
-static bool is_index(const char *name)
-{
-    static const char *const words[] = {"aten::select", "aten::index",  "aten::index_select",
-                                        "aten::slice",  "aten::narrow", "aten::gather",
-                                        "aten::take"};
-    return IS_ONE_OF(name, words);
-}
-
 DETECTOR(repeated_selects)
 {
     loop_sums sums = {.without_items = true};
-    return find_loops(finder, is_index, true, &sums) &&
+    return find_loops(finder, PYRO_WORD_INDEX, &sums) &&
            report_loops(finder, evidence, &sums, "elements or rows of a tensor are taken");
 }
 
 DETECTOR(items_in_loops)
 {
     loop_sums sums = {0};
-    return find_loops(finder, is_item, false, &sums) &&
+    return find_loops(finder, PYRO_WORD_ITEM, &sums) &&
            report_loops(finder, evidence, &sums, "numbers are fetched from tensors");
 }

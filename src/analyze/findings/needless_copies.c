@@ -3,7 +3,7 @@
  * back, and tensors that go to the host and back. Each is seen from the ops that follow it.
  */
 #include "analyze/findings/findings.h"
-#include "graph/op_groups.h"
+#include "analyze/findings/op_words.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -17,29 +17,6 @@ typedef struct last_copy {
     pyro_dtype from, to;
     uint8_t direction; /* TO_HOST or TO_DEVICE; 0: neither */
 } last_copy;
-
-static bool is_view(const char *name)
-{
-    static const char *const words[] = {
-        "aten::view",      "aten::reshape",   "aten::transpose", "aten::permute",   "aten::t",
-        "aten::select",    "aten::slice",     "aten::unsqueeze", "aten::squeeze",   "aten::expand",
-        "aten::expand_as", "aten::detach",    "aten::alias",     "aten::narrow",    "aten::flatten",
-        "aten::split",     "aten::unflatten", "aten::chunk",     "aten::lift_fresh"};
-    return IS_ONE_OF(name, words);
-}
-
-static bool is_conversion(const char *name)
-{
-    static const char *const words[] = {"aten::to", "aten::_to_copy", "aten::cpu", "aten::cuda"};
-    return IS_ONE_OF(name, words);
-}
-
-/* "aten::add_", but not "aten::__and__". */
-static bool is_in_place(const char *name)
-{
-    size_t length = strlen(name);
-    return length > 2 && name[length - 1] == '_' && name[length - 2] != '_';
-}
 
 /* The dtype that a conversion is asked for, the first whole number among its concrete inputs. */
 static pyro_dtype target_of(const pyro_finder *finder, uint32_t op)
@@ -92,12 +69,11 @@ static bool goes_back(const pyro_finder *finder, const last_copy *last, const la
 /* An outermost op: decides about the copy before it, and becomes the last copy if it is one. */
 static void take_op(pyro_finder *finder, last_copy *last, uint32_t event, uint8_t *marks)
 {
-    const char *name = pyro_event_name(finder->context->trace, event);
-    bool is_clone = !strcmp(name, "aten::clone"), is_conversion_op = is_conversion(name);
-    if (is_view(name))
+    unsigned words = pyro_finder_words(finder, event);
+    if (words & PYRO_WORD_VIEW)
         return;
     last_copy next = {0};
-    if (is_conversion_op) {
+    if (words & PYRO_WORD_CONVERSION) {
         next = (last_copy){.event = event + 1,
                            .from = pyro_finder_dtype(finder, event),
                            .to = target_of(finder, event),
@@ -108,11 +84,10 @@ static void take_op(pyro_finder *finder, last_copy *last, uint32_t event, uint8_
     if (last->event && next.event && goes_back(finder, last, &next))
         marks[last->event - 1] = marks[event] = NEEDLESS;
     /* A clone that the next op writes to has a purpose. */
-    else if (last->event &&
-             !strcmp(pyro_event_name(finder->context->trace, last->event - 1), "aten::clone") &&
-             !is_in_place(name))
+    else if (last->event && pyro_finder_words(finder, last->event - 1) & PYRO_WORD_CLONE &&
+             !(words & PYRO_WORD_IN_PLACE))
         marks[last->event - 1] = NEEDLESS;
-    if (is_clone && finder->context->joins->phase[event] != PYRO_PHASE_BACKWARD)
+    if (words & PYRO_WORD_CLONE && finder->context->joins->phase[event] != PYRO_PHASE_BACKWARD)
         next = (last_copy){
             .event = event + 1, .from = PYRO_DTYPE_UNKNOWN, .to = PYRO_DTYPE_UNKNOWN};
     *last = next;
@@ -141,11 +116,9 @@ DETECTOR(needless_copies)
     finder->memory_out |= !last || !marks;
     if (!finder->memory_out)
         mark_directions(finder, marks);
-    for (size_t i = 0; !finder->memory_out && i < trace->count; i++) {
-        uint32_t event = finder->context->joins->by_time[i];
-        if (trace->category[event] == PYRO_EVENT_OP && pyro_finder_is_outermost(finder, event) &&
-            pyro_context_wants(finder->context, event))
-            take_op(finder, &last[trace->track[event]], event, marks);
+    for (size_t i = 0; !finder->memory_out && i < finder->outer_op_count; i++) {
+        uint32_t event = finder->outer_ops[i];
+        take_op(finder, &last[trace->track[event]], event, marks);
     }
     int64_t count = 0;
     uint32_t longest = finder->memory_out ? PYRO_NO_EVENT : count_marked(trace, marks, &count);
