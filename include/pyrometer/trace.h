@@ -228,7 +228,9 @@ typedef struct pyro_op_row {
     int64_t calls;
     int64_t host_total_ns, host_self_ns;
     int64_t device_total_ns, device_self_ns;
-    int64_t flops, bytes; /* -1: no rule or no shapes */
+    int64_t flops, bytes; /* of the op itself, without ops inside; -1: no rule or no shapes */
+    const char *dtype; /* of its first tensors: "float32", "float32, int64"; "" unknown */
+    double flops_per_s; /* flops over the time of that work (device time if any); -1 unknown */
     pyro_phase phase; /* with most of its device (else host) time */
 } pyro_op_row;
 
@@ -236,12 +238,23 @@ typedef struct pyro_kernel_row {
     const char *name, *short_name;
     const char *op; /* that launches it most often; "" unknown */
     const char *shapes; /* of the inputs in the first such call; "" unknown */
+    const char *category; /* of its first call, as in pyro_category_row */
     int64_t calls, total_ns, min_ns, max_ns, median_ns;
     bool tensor_core; /* by its name, it uses tensor (matrix) cores */
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
     double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
     int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
 } pyro_kernel_row;
+
+/* Device work of one category; `total_ns` of all rows is the device time. */
+typedef struct pyro_category_row {
+    const char *category; /* "gemm", "attention", ...; docs/reference/trace.md lists them */
+    int64_t calls; /* kernels; of "copy" also copies and memsets */
+    int64_t total_ns;
+    double share; /* of the device time */
+    int64_t forward_ns, backward_ns, optimizer_ns, other_ns; /* by the phase that launched it */
+    const char *kernel; /* short name of the work with the most time in it */
+} pyro_category_row;
 
 /* Host wait: the next work was launched after the device became idle. Kernel wait: it was already
  * queued. Other: its launch is not in the trace. */
@@ -446,6 +459,8 @@ typedef struct pyro_analysis {
     size_t op_count, op_by_shape_count;
     const pyro_kernel_row *kernels; /* most time first */
     size_t kernel_row_count;
+    const pyro_category_row *categories; /* most time first */
+    size_t category_count;
     const pyro_gap_row *gaps; /* longest first, at most 1000 */
     size_t gap_count;
     int64_t gap_total_ns[3]; /* by pyro_gap_kind, all gaps */

@@ -1,6 +1,7 @@
 /* Prices ops: reads and prices each kind (distinct name, dims, types, values) once. */
 #include "analyze/prices.h"
 
+#include "analyze/host/own_work.h"
 #include "analyze/signature.h"
 #include "base/containers/buf.h"
 #include "base/checked.h"
@@ -75,6 +76,8 @@ static bool add_kind(pricer *p, pyro_op_kind kind)
         return false;
     kind.flops = kind.bytes = kind.macs = kind.torch_flops = -1;
     kind.dtype = PYRO_DTYPE_UNKNOWN;
+    if (p->count && kind.types != PYRO_NO_ID)
+        kind.dtype = (uint8_t)pyro_dtype_of_types(pyro_trace_text(p->trace, kind.types));
     if (p->count)
         price_kind(p, &kind);
     p->kinds[p->count++] = kind;
@@ -141,16 +144,6 @@ int pyro_price_kinds(pyro_analysis_context *context)
     return kinds ? PYRO_OK : pyro_fail_memory(context->error);
 }
 
-/* Whether an op does anything, so that ops in it do not count. */
-static bool does_something(const pyro_analysis_context *context, uint32_t event)
-{
-    uint32_t detail = context->trace->detail[event];
-    if (detail == PYRO_NO_ID)
-        return false;
-    const pyro_op_kind *kind = pyro_context_op_kind(context, detail);
-    return kind->flops > 0 || kind->bytes > 0;
-}
-
 /* Enclosing events come first in order of time, so that a parent is settled before its children. */
 int pyro_price_ops(pyro_analysis_context *context)
 {
@@ -166,7 +159,7 @@ int pyro_price_ops(pyro_analysis_context *context)
         if (trace->category[event] != PYRO_EVENT_OP)
             continue;
         if (!inside[event])
-            inside[event] = does_something(context, event);
+            inside[event] = pyro_has_work(context, event);
         else if (trace->detail[event] != PYRO_NO_ID)
             context->kind_of_op[trace->detail[event]] |= PYRO_KIND_INSIDE;
     }

@@ -54,6 +54,19 @@ pyro_dtype pyro_dtype_from_cpp(const char *name, size_t length)
     return PYRO_DTYPE_UNKNOWN;
 }
 
+pyro_dtype pyro_dtype_of_types(const char *types)
+{
+    while ((types = strchr(types, '"'))) {
+        size_t length = strcspn(++types, "\"");
+        pyro_dtype dtype = pyro_dtype_from_cpp(types, length);
+        if (dtype != PYRO_DTYPE_UNKNOWN)
+            return dtype;
+        types += length;
+        types += *types == '"';
+    }
+    return PYRO_DTYPE_UNKNOWN;
+}
+
 static const char *skip_space(const char *at)
 {
     while (*at == ' ' || *at == '\n' || *at == '\t' || *at == '\r')

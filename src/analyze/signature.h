@@ -35,5 +35,7 @@ bool pyro_signature_read(pyro_signature *signature, const pyro_op *op, const cha
 
 /* Element type of a C++ name as the profiler writes it: "c10::BFloat16", "long int". */
 pyro_dtype pyro_dtype_from_cpp(const char *name, size_t length);
+/* The first element type in a text of "Input type"; PYRO_DTYPE_UNKNOWN. */
+pyro_dtype pyro_dtype_of_types(const char *types);
 
 #endif

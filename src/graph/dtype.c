@@ -23,6 +23,11 @@ const char *pyro_dtype_name(pyro_dtype dtype)
     return rows[dtype].name;
 }
 
+const char *pyro_dtype_short_name(pyro_dtype dtype)
+{
+    return rows[dtype].short_name;
+}
+
 int64_t pyro_dtype_bytes(pyro_dtype dtype)
 {
     return rows[dtype].bytes;

@@ -14,6 +14,7 @@ typedef enum pyro_dtype {
 } pyro_dtype;
 
 const char *pyro_dtype_name(pyro_dtype dtype);
+const char *pyro_dtype_short_name(pyro_dtype dtype); /* "fp32" */
 int64_t pyro_dtype_bytes(pyro_dtype dtype);
 bool pyro_dtype_is_floating(pyro_dtype dtype);
 /* From the code in .pt2 files; PYRO_DTYPE_UNKNOWN if invalid. */

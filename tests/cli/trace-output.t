@@ -66,6 +66,7 @@ layers
 ops
 ops_by_shape
 kernels
+categories
 gaps
 gap_totals
 memory
@@ -90,8 +91,8 @@ $ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(de
   "device": null,
   "rank": null,
   "has_layers": false,
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "phase": "other"}
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "phase": "other"}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other"}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other"}
     "device": null,
     "peak_bytes": null,
     {"cause": "ops", "op": "aten::mul", "layer": "", "line": "", "sync": "", "phase": "other", "time_ns": 3000, "stretches": 1}
@@ -103,21 +104,21 @@ TRACE PROFILE: good-3-cpu-only.json
 ================================================================================
 
 Ops:
-  Op            Calls     Self  Share   FLOP/s  With callees
-  ----------------------------------------------------------
-  aten::addmm       1  60.0 us  54.5%        -       60.0 us
-  aten::relu        1  30.0 us  27.3%  53.33 M       30.0 us
-  aten::linear      1  20.0 us  18.2%   4.02 G       80.0 us
+  Op            Calls     Self  Share   FLOP/s  Type  With callees
+  ----------------------------------------------------------------
+  aten::addmm       1  60.0 us  54.5%        -  -          60.0 us
+  aten::relu        1  30.0 us  27.3%  53.33 M  fp32       30.0 us
+  aten::linear      1  20.0 us  18.2%   4.02 G  fp32       80.0 us
 
 ================================================================================
 TRACE PROFILE: good-4-bare-array.json
 ================================================================================
 
 Ops:
-  Op         Calls     Self  Share  FLOP/s  With callees
-  ------------------------------------------------------
-  aten::add      1  4.25 us  58.6%       -       4.25 us
-  aten::mul      1  3.00 us  41.4%       -       3.00 us
+  Op         Calls     Self  Share  FLOP/s  Type  With callees
+  ------------------------------------------------------------
+  aten::add      1  4.25 us  58.6%       -  -          4.25 us
+  aten::mul      1  3.00 us  41.4%       -  -          3.00 us
 
 $ cd trace; pyrometer trace good-3-cpu-only.json none.json good-4-bare-array.json --format json > $TMP/two.json; echo $?; python3 $TMP/check.py < $TMP/two.json
 pyrometer: none.json: cannot open: No such file or directory
@@ -244,13 +245,13 @@ TRACE PROFILE: bad-2-defects.json
 ================================================================================
 
 Ops:
-  Op                Calls  Self  Share  FLOP/s  Host self
-  -------------------------------------------------------
-  aten::addmm           1     -   0.0%       -    60.0 us
-  aten::relu            1     -   0.0%       -    30.0 us
-  aten::linear          1     -   0.0%       -    20.0 us
-  aten::negative        1     -   0.0%       -          -
-  aten::with"quote      1     -   0.0%       -          -
+  Op                Calls  Self  Share  FLOP/s  Type  Host self
+  -------------------------------------------------------------
+  aten::addmm           1     -   0.0%       -  -       60.0 us
+  aten::relu            1     -   0.0%       -  fp32    30.0 us
+  aten::linear          1     -   0.0%       -  fp32    20.0 us
+  aten::negative        1     -   0.0%       -  -             -
+  aten::with"quote      1     -   0.0%       -  -             -
 
 Warnings:
   - 1 event with negative duration (taken as 0)

@@ -85,10 +85,10 @@ TRACE PROFILE: good-1-training.json
 ================================================================================
 
 Ops (top 2 of 7 by device time):
-  Op           Calls     Self  Share   FLOP/s  Host self
-  ------------------------------------------------------
-  aten::addmm      4  80.0 us  40.0%        -   220.0 us
-  aten::mm         4  60.0 us  30.0%  273.1 M   180.0 us
+  Op           Calls     Self  Share   FLOP/s  Type  Host self
+  ------------------------------------------------------------
+  aten::addmm      4  80.0 us  40.0%  211.2 M  fp32   220.0 us
+  aten::mm         4  60.0 us  30.0%  273.1 M  fp32   180.0 us
 
 $ cd trace; pyrometer trace good-1-training.json --by shape
 ================================================================================
@@ -96,15 +96,15 @@ TRACE PROFILE: good-1-training.json
 ================================================================================
 
 Ops by input shapes:
-  Op                             Input shapes     Calls     Self  Share   FLOP/s
+  Op                       Input shapes     Calls     Self  Share   FLOP/s  Type
   ------------------------------------------------------------------------------
-  aten::addmm                    16, 8x16, 16x16      4  80.0 us  40.0%        -
-  aten::mm                       16x8, 8x16           4  60.0 us  30.0%  273.1 M
-  aten::_foreach_add_                                 2  20.0 us  10.0%        -
-  aten::item                                          2  20.0 us  10.0%        -
-  AddmmBackward0                                      4        -   0.0%        -
-  aten::linear                   8x16, 16x16, 16      4        -   0.0%  211.2 M
-  autograd::engi…AddmmBackward0                       4        -   0.0%        -
+  aten::addmm              16, 8x16, 16x16      4  80.0 us  40.0%  211.2 M  fp32
+  aten::mm                 16x8, 8x16           4  60.0 us  30.0%  273.1 M  fp32
+  aten::_foreach_add_                           2  20.0 us  10.0%        -  -
+  aten::item                                    2  20.0 us  10.0%        -  -
+  AddmmBackward0                                4        -   0.0%        -  -
+  aten::linear             8x16, 16x16, 16      4        -   0.0%        -  fp32
+  autograd::e…mmBackward0                       4        -   0.0%        -  -
 
 $ cd trace; pyrometer trace good-1-training.json --by kernel
 ================================================================================
@@ -280,9 +280,9 @@ TRACE PROFILE: good-1-training.json
 ================================================================================
 
 Ops:
-  Op           Calls     Self  Share  FLOP/s  Host self
-  -----------------------------------------------------
-  aten::addmm      4  80.0 us  40.0%       -   220.0 us
+  Op           Calls     Self  Share   FLOP/s  Type  Host self
+  ------------------------------------------------------------
+  aten::addmm      4  80.0 us  40.0%  211.2 M  fp32   220.0 us
 
 # For spreadsheets.
 $ cd trace; pyrometer trace good-1-training.json --format csv --by step
@@ -301,9 +301,9 @@ path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_n
 Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07
 
 $ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
-name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,phase
-'=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,other
-"say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,other
+name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,dtype,flops_per_s,phase
+'=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,,,other
+"say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,,,other
 
 $ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
 file,name,short_name,op,shapes,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
@@ -395,3 +395,17 @@ memory-bound
 $ cd trace; pyrometer trace good-1-training.json --ignore host
 pyrometer: --ignore: no finding has the id "host" (the reference of traces lists all)
 [2]
+
+# Device time by what kernels do, and by phase.
+$ cd trace; pyrometer trace good-1-training.json --by category
+================================================================================
+TRACE PROFILE: good-1-training.json
+================================================================================
+
+Categories of kernels:
+  Category      Total  Share  Forward  Backward  Optimizer  Other phase
+  ---------------------------------------------------------------------
+  gemm       140.0 us  70.0%  80.0 us   60.0 us          -            -
+  copy        20.0 us  10.0%        -         -          -      20.0 us
+  optimizer   20.0 us  10.0%        -         -    20.0 us            -
+  reduction   20.0 us  10.0%        -         -          -      20.0 us

@@ -19,6 +19,8 @@ Where the time went (2 steps, median 31.3 ms):
     before first kernel  657.6 us    1.0%
     after last kernel    170.8 us    0.3%
   Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
+  Categories: convolution 44.3%, copy 19.3%, norm 17.6%, optimizer 10.1%,
+              elementwise 4.6%, reduction 3.6%
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
@@ -64,11 +66,11 @@ Layers (top 5 of 60 by own device time):
   Device total                                     6.04 ms  100.0%
 
 Ops (top 3 of 75 by device time):
-  Op                               Calls      Self  Share   FLOP/s  Host self
-  ---------------------------------------------------------------------------
-  aten::convolution_backward          40   2.72 ms  45.0%  41.27 T    4.49 ms
-  aten::cudnn_convolution             40   1.04 ms  17.3%        -    3.09 ms
-  aten::cudnn_batch_norm_backward     40  718.0 us  11.9%  553.5 G    1.50 ms
+  Op                            Calls      Self  Share   FLOP/s  Type  Host self
+  ------------------------------------------------------------------------------
+  aten::convolution_backward       40   2.72 ms  45.0%  41.27 T  fp32    4.49 ms
+  aten::cudnn_convolution          40   1.04 ms  17.3%  55.67 T  fp32    3.09 ms
+  aten::cudnn_b…_norm_backward     40  718.0 us  11.9%  553.5 G  fp32    1.50 ms
 
 Kernels (top 3 of 60 by device time):
   Kernel                                Calls     Total  Share    Median  Tensor
@@ -104,6 +106,8 @@ Where the time went:
     before first kernel   2.72 ms   24.8%  #########
     after last kernel    195.1 us    1.8%  #
   Device time: forward 100.0%
+  Categories: gemm 81.6%, attention 11.4%, norm 3.1%, elementwise 2.0%,
+              convolution 1.4%
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at
@@ -152,11 +156,11 @@ Layers (top 5 of 89 by own device time):
   Device total                                           3.05 ms  100.0%
 
 Ops (top 3 of 30 by device time):
-  Op                                  Calls      Self  Share  FLOP/s  Host self
-  -----------------------------------------------------------------------------
-  aten::addmm                            49   2.50 ms  82.0%       -    1.03 ms
-  aten::_efficient_attention_forward     12  347.5 us  11.4%       -   139.0 us
-  aten::native_layer_norm                25   93.9 us   3.1%       -   273.3 us
+  Op                            Calls      Self  Share   FLOP/s  Type  Host self
+  ------------------------------------------------------------------------------
+  aten::addmm                      49   2.50 ms  82.0%  13.40 T  fp32    1.03 ms
+  aten::_effici…ention_forward     12  347.5 us  11.4%   4.21 T  fp32   139.0 us
+  aten::native_layer_norm          25   93.9 us   3.1%  282.1 G  fp32   273.3 us
 
 Kernels (top 3 of 13 by device time):
   Kernel                                 Calls     Total  Share   Median  Tensor
@@ -193,6 +197,7 @@ Where the time went (2 steps, median 1.00 ms):
     before first kernel   10.0 us    0.5%
     after last kernel    120.0 us    6.0%  ##
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
+  Categories: gemm 70.0%, copy 10.0%, optimizer 10.0%, reduction 10.0%
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at train.py(12): step (up
@@ -234,11 +239,11 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Ops (top 3 of 7 by device time):
-  Op                   Calls     Self  Share   FLOP/s  Host self
-  --------------------------------------------------------------
-  aten::addmm              4  80.0 us  40.0%        -   220.0 us
-  aten::mm                 4  60.0 us  30.0%  273.1 M   180.0 us
-  aten::_foreach_add_      2  20.0 us  10.0%        -    90.0 us
+  Op                   Calls     Self  Share   FLOP/s  Type  Host self
+  --------------------------------------------------------------------
+  aten::addmm              4  80.0 us  40.0%  211.2 M  fp32   220.0 us
+  aten::mm                 4  60.0 us  30.0%  273.1 M  fp32   180.0 us
+  aten::_foreach_add_      2  20.0 us  10.0%        -  -       90.0 us
 
 Kernels (top 3 of 4 by device time):
   Kernel                     Calls    Total  Share   Median  Tensor
@@ -273,6 +278,7 @@ Where the time went:
     before first kernel   20.0 us    6.9%  ##
     after last kernel     20.0 us    6.9%  ##
   Device time: forward 100.0%
+  Categories: elementwise 100.0%
 
 Findings:
   1. The device waits for the host to launch kernels, at stem.norm (up to 160.0
@@ -304,9 +310,9 @@ Layers:
   Device total                            90.0 us  100.0%
 
 Ops:
-  Op          Calls     Self   Share  FLOP/s  Host self
-  -----------------------------------------------------
-  aten::relu      3  90.0 us  100.0%       -   165.0 us
+  Op          Calls     Self   Share  FLOP/s  Type  Host self
+  -----------------------------------------------------------
+  aten::relu      3  90.0 us  100.0%       -  -      165.0 us
 
 Kernels:
   Kernel              Calls    Total   Share   Median  Tensor
@@ -340,11 +346,11 @@ Layers:
   Net_0.ReLU_0        1   50.0 us         -   50.0 us  16.7%  32.00 M
 
 Ops:
-  Op            Calls     Self  Share   FLOP/s  With callees
-  ----------------------------------------------------------
-  aten::addmm       1  60.0 us  54.5%        -       60.0 us
-  aten::relu        1  30.0 us  27.3%  53.33 M       30.0 us
-  aten::linear      1  20.0 us  18.2%   4.02 G       80.0 us
+  Op            Calls     Self  Share   FLOP/s  Type  With callees
+  ----------------------------------------------------------------
+  aten::addmm       1  60.0 us  54.5%        -  -          60.0 us
+  aten::relu        1  30.0 us  27.3%  53.33 M  fp32       30.0 us
+  aten::linear      1  20.0 us  18.2%   4.02 G  fp32       80.0 us
 
 Next:
   pyrometer trace good-3-cpu-only.json --by layer
@@ -369,10 +375,10 @@ Where the time went:
   --layers-from
 
 Ops:
-  Op         Calls     Self  Share  FLOP/s  With callees
-  ------------------------------------------------------
-  aten::add      1  4.25 us  58.6%       -       4.25 us
-  aten::mul      1  3.00 us  41.4%       -       3.00 us
+  Op         Calls     Self  Share  FLOP/s  Type  With callees
+  ------------------------------------------------------------
+  aten::add      1  4.25 us  58.6%       -  -          4.25 us
+  aten::mul      1  3.00 us  41.4%       -  -          3.00 us
 
 Next:
   pyrometer trace good-4-bare-array.json --by op
@@ -397,9 +403,9 @@ Where the time went:
     launch not in file    5.00 us    8.1%  ###
 
 Ops:
-  Op          Calls     Self  Share   FLOP/s  Host self
-  -----------------------------------------------------
-  aten::relu      1  25.0 us  92.6%  640.0 k    52.0 us
+  Op          Calls     Self  Share   FLOP/s  Type  Host self
+  -----------------------------------------------------------
+  aten::relu      1  25.0 us  92.6%  640.0 k  -       52.0 us
 
 Kernels:
   Kernel       Calls    Total  Share   Median  Tensor
@@ -427,9 +433,9 @@ Where the time went:
     before first kernel   10.0 us   11.1%  ####
 
 Ops:
-  Op        Calls     Self   Share  FLOP/s  Host self
-  ---------------------------------------------------
-  aten::mm      1  80.0 us  100.0%       -    70.0 us
+  Op        Calls     Self   Share  FLOP/s  Type  Host self
+  ---------------------------------------------------------
+  aten::mm      1  80.0 us  100.0%       -  -       70.0 us
 
 Kernels:
   Kernel                 Calls    Total   Share   Median  Tensor
@@ -454,10 +460,10 @@ Where the time went:
     before first kernel   10.0 us    6.7%  ##
 
 Ops:
-  Op                  Calls      Self  Share  FLOP/s  Host self
-  -------------------------------------------------------------
-  record_param_comms      1  100.0 us  62.5%       -    25.0 us
-  aten::mm                1   60.0 us  37.5%       -    25.0 us
+  Op                  Calls      Self  Share  FLOP/s  Type  Host self
+  -------------------------------------------------------------------
+  record_param_comms      1  100.0 us  62.5%       -  -       25.0 us
+  aten::mm                1   60.0 us  37.5%       -  -       25.0 us
 
 Kernels:
   Kernel                                Calls     Total  Share    Median  Tensor
@@ -506,9 +512,9 @@ Where the time went:
     after last kernel     58.0 us   58.0%  ####################
 
 Ops:
-  Op                           Calls     Self   Share  FLOP/s  Host self
-  ----------------------------------------------------------------------
-  triton_poi_fused_add_relu_0      1  12.0 us  100.0%       -    34.0 us
+  Op                           Calls     Self   Share  FLOP/s  Type  Host self
+  ----------------------------------------------------------------------------
+  triton_poi_fused_add_relu_0      1  12.0 us  100.0%       -  -       34.0 us
 
 Kernels:
   Kernel                       Calls    Total   Share   Median  Tensor
@@ -532,10 +538,10 @@ Where the time went:
     before first kernel   22.0 us   48.9%  #################
 
 Ops:
-  Op                    Calls     Self   Share  FLOP/s  Host self
-  ---------------------------------------------------------------
-  =cmd|' /C calc'!A0        1  5.00 us  100.0%       -    5.00 us
-  say "hi" \ é中🔥 ?[31m      1        -    0.0%       -    10.0 us
+  Op                    Calls     Self   Share  FLOP/s  Type  Host self
+  ---------------------------------------------------------------------
+  =cmd|' /C calc'!A0        1  5.00 us  100.0%       -  -       5.00 us
+  say "hi" \ é中🔥 ?[31m      1        -    0.0%       -  -       10.0 us
 
 Kernels:
   Kernel    Calls    Total   Share   Median  Tensor

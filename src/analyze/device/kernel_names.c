@@ -1,4 +1,4 @@
-/* Shortens C++ names by their structure, and finds families of kernels by words in their names. */
+/* Shortens C++ names by their structure, and finds words that tell of tensor cores. */
 #include "analyze/device/kernel_names.h"
 
 #include <ctype.h>
@@ -305,10 +305,10 @@ static bool put_tensile(name_writer *w, const char *name)
     return true;
 }
 
-void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME])
+void pyro_kernel_shorten(const char *name, char *out, size_t capacity)
 {
     char plain[LONGEST_NAME];
-    name_writer w = {.out = out, .capacity = PYRO_KERNEL_SHORT_NAME};
+    name_writer w = {.out = out, .capacity = capacity};
     out[0] = '\0';
     if (!put_mangled(&w, name) && !put_tensile(&w, name)) {
         span s = {plain, drop_anonymous(name, plain, sizeof plain)};
@@ -319,7 +319,12 @@ void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME])
         }
     }
     if (w.is_cut)
-        memcpy(out + PYRO_KERNEL_SHORT_NAME - 4, "...", 4);
+        memcpy(out + capacity - 4, "...", 4);
+}
+
+void pyro_kernel_short_name(const char *name, char out[PYRO_KERNEL_SHORT_NAME])
+{
+    pyro_kernel_shorten(name, out, PYRO_KERNEL_SHORT_NAME);
 }
 
 /* Small letters; false where the text is too long. */
@@ -401,59 +406,4 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
     if (!strncmp(name, "Cijk_", 5))
         return strstr(name, "_MI") != NULL;
     return !HOLDS_ANY(name, plain) && HOLDS_ANY(name, tensor);
-}
-
-/* Helpers of contractions, whose names hold the same words. */
-static bool is_helper(const char *short_name)
-{
-    static const char *const words[] = {"splitKreduce", "init_device_workspace", "Offsets",
-                                        "im2col",       "elementwise",           "ReduceSplitK",
-                                        "reduce_"};
-    return HOLDS_ANY(short_name, words);
-}
-
-bool pyro_kernel_is_convolution(const char *short_name)
-{
-    static const char *const words[] = {
-        "implicit_gemm", "ImplicitGemm", "igemm", "convolve", "conv2d", "conv_fwd",
-        "fprop",         "dgrad",        "wgrad", "winograd", "scudnn", "miopenSp3AsmConv",
-    };
-    return HOLDS_ANY(short_name, words) && !is_helper(short_name);
-}
-
-bool pyro_kernel_is_contraction(const char *short_name)
-{
-    static const char *const products[] = {
-        "gemm", "gemv",      "nvjet",     "Cijk_",    "bmm_", "dot_kernel",
-        "fmha", "flash_fwd", "flash_bwd", "attn_fwd", "sdpa",
-    };
-    return pyro_kernel_is_convolution(short_name) ||
-           (HOLDS_ANY(short_name, products) && !is_helper(short_name));
-}
-
-bool pyro_kernel_is_layout_change(const char *short_name)
-{
-    static const char *const words[] = {"nchwToNhwc",     "nhwcToNchw",      "batched_transpose",
-                                        "transpose_NCHW", "nchw2nhwc",       "nhwc2nchw",
-                                        "Nchw2Nhwc",      "TensorTransform", "transpose_CNHW"};
-    return HOLDS_ANY(short_name, words);
-}
-
-bool pyro_kernel_is_elementwise(const char *short_name)
-{
-    static const char *const words[] = {
-        "elementwise_kernel",
-        "layer_norm",
-        "LayerNorm",
-        "softmax",
-        "rms_norm",
-        "rmsnorm",
-        "RowwiseMoments",
-        "dropout",
-        "bn_fw",
-        "batch_norm",
-        "GroupNorm",
-        "ComputeFusedParams",
-    };
-    return HOLDS_ANY(short_name, words) && !pyro_kernel_is_contraction(short_name);
 }

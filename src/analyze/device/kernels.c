@@ -3,6 +3,7 @@
  * chip, and outliers.
  */
 #include "analyze/analyze.h"
+#include "analyze/device/kernel_category.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/quantile.h"
 #include "base/containers/buf.h"
@@ -19,6 +20,7 @@ typedef struct kernel_row {
     uint32_t op; /* most frequent so far; PYRO_NO_ID */
     uint32_t dims; /* of a call of that op; PYRO_NO_ID */
     uint32_t op_calls;
+    uint8_t category; /* pyro_kernel_category of the first call */
     int64_t calls, total_ns, min_ns, max_ns;
     double occupancy_sum, occupancy_weight; /* of percent times ns, and of ns */
     double waves_sum;
@@ -26,6 +28,7 @@ typedef struct kernel_row {
 } kernel_row;
 
 typedef struct kernels_state {
+    pyro_kernel_sorter sorter;
     kernel_row *rows;
     size_t count, capacity;
     pyro_map by_name;
@@ -43,7 +46,9 @@ static int init_kernels(void *data, pyro_analysis_context *context)
     size_t kernels = context->category_count[PYRO_EVENT_KERNEL];
     state->row_of = pyro_arena_array(context->scratch, kernels ? kernels : 1, sizeof(uint32_t));
     state->duration_ns = pyro_arena_array(context->scratch, kernels ? kernels : 1, sizeof(int64_t));
-    return state->row_of && state->duration_ns ? PYRO_OK : pyro_fail_memory(context->error);
+    bool is_ready = pyro_kernel_sorter_init(&state->sorter, context);
+    return is_ready && state->row_of && state->duration_ns ? PYRO_OK
+                                                           : pyro_fail_memory(context->error);
 }
 
 static kernel_row *find_row(kernels_state *state, uint32_t name)
@@ -173,6 +178,8 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     int64_t duration = trace->duration_ns[event];
     if (!row)
         return pyro_fail_memory(context->error);
+    if (!row->calls)
+        row->category = (uint8_t)pyro_kernel_sorter_find(&state->sorter, event);
     state->row_of[state->kernel_count] = (uint32_t)(row - state->rows);
     state->duration_ns[state->kernel_count++] = duration;
     row->calls++;
@@ -242,6 +249,7 @@ static bool publish_row(pyro_analysis_context *context, const kernel_row *row, p
         .short_name = pyro_arena_text(context->arena, short_name, strlen(short_name)),
         .op = pyro_trace_text(context->trace, row->op),
         .shapes = pyro_trace_text(context->trace, row->dims),
+        .category = pyro_kernel_category_name((pyro_kernel_category)row->category),
         .calls = row->calls,
         .total_ns = row->total_ns,
         .min_ns = row->min_ns,
@@ -280,6 +288,7 @@ static int finish_kernels(void *data, pyro_analysis_context *context)
 static void clear_kernels(void *data)
 {
     kernels_state *state = data;
+    pyro_kernel_sorter_free(&state->sorter);
     free(state->rows);
     free(state->op_calls);
     pyro_map_free(&state->by_name);

@@ -156,61 +156,6 @@ DETECTOR(full_precision)
     return evidence->value > evidence->threshold;
 }
 
-/* True when one of the last two dims of a matrix is not a multiple of 8. */
-static bool is_unaligned(const char *dims)
-{
-    int64_t last[2] = {0, 0};
-    int depth = 0, rank = 0, matrices = 0;
-    for (const char *at = dims; *at && matrices < 3;) {
-        if (*at >= '0' && *at <= '9') {
-            char *end;
-            last[0] = last[1];
-            last[1] = strtoll(at, &end, 10);
-            rank++;
-            at = end;
-            continue;
-        }
-        depth += *at == '[';
-        if (*at == ']' && depth-- == 2) {
-            if (rank >= 2 && (last[0] % 8 || last[1] % 8))
-                return true;
-            matrices += rank >= 2;
-            rank = 0;
-        }
-        at++;
-    }
-    return false;
-}
-
-DETECTOR(unaligned_sizes)
-{
-    const pyro_trace *trace = finder->context->trace;
-    int64_t total = 0;
-    uint32_t worst = PYRO_NO_EVENT;
-    for (size_t i = 0; i < finder->kernel_count; i++) {
-        uint32_t event = finder->kernels[i], op = finder->context->joins->op[event];
-        if (op == PYRO_NO_EVENT || trace->detail[op] == PYRO_NO_ID ||
-            !(pyro_finder_groups(finder, op) & PYRO_GROUP_PRODUCT) ||
-            !is_half(pyro_finder_dtype(finder, op)) ||
-            !is_unaligned(pyro_trace_text(trace, trace->ops[trace->detail[op]].dims)))
-            continue;
-        total += trace->duration_ns[event];
-        take_longer(trace, &worst, event);
-    }
-    if (worst == PYRO_NO_EVENT)
-        return false;
-    uint32_t op = finder->context->joins->op[worst];
-    evidence->value = share(total, finder->result->device_total_ns);
-    evidence->place = place_of(finder, worst);
-    pyro_evidence_say(
-        evidence,
-        "%.1f%% of the device time (%.3f ms) is in 16-bit products whose sizes are not "
-        "multiples of 8, such as %s of %.200s",
-        evidence->value * 100, ms(total), pyro_event_name(trace, op),
-        pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
-    return true;
-}
-
 /* By the op, or by the kernel's own name where the op is not in the trace or in ops.def. */
 static bool is_convolution(pyro_finder *finder, uint32_t event)
 {

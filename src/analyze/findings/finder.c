@@ -1,6 +1,8 @@
 /* Helpers of the detectors: families of kernels, groups of ops, names, element types, lateness. */
+#include "analyze/device/kernel_category.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
+#include "analyze/findings/op_words.h"
 #include "analyze/signature.h"
 #include "graph/op_groups.h"
 
@@ -19,14 +21,15 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     if (finder->kernel_family[name])
         return finder->kernel_family[name];
     const char *text = pyro_trace_text(finder->context->trace, name);
-    char short_name[PYRO_KERNEL_SHORT_NAME];
+    pyro_kernel_class found = pyro_kernel_classify(text);
     uint8_t family = PYRO_FAMILY_KNOWN;
-    pyro_kernel_short_name(text, short_name);
-    family |= pyro_kernel_is_contraction(short_name) ? PYRO_FAMILY_CONTRACTION : 0;
-    family |= pyro_kernel_is_convolution(short_name) ? PYRO_FAMILY_CONVOLUTION : 0;
+    if (found.role == PYRO_ROLE_PRODUCT)
+        family |= PYRO_FAMILY_CONTRACTION;
+    if (found.role == PYRO_ROLE_PRODUCT && found.category == PYRO_KERNEL_CONVOLUTION)
+        family |= PYRO_FAMILY_CONVOLUTION;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
-    family |= pyro_kernel_is_layout_change(short_name) ? PYRO_FAMILY_LAYOUT : 0;
-    family |= pyro_kernel_is_elementwise(short_name) ? PYRO_FAMILY_ELEMENTWISE : 0;
+    family |= found.role == PYRO_ROLE_LAYOUT ? PYRO_FAMILY_LAYOUT : 0;
+    family |= found.role == PYRO_ROLE_MAP ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
 }
 
@@ -48,6 +51,17 @@ unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op)
     return finder->op_groups[name] & ~IS_KNOWN;
 }
 
+unsigned pyro_finder_words(pyro_finder *finder, uint32_t op)
+{
+    uint32_t name = finder->context->trace->name[op];
+    if (name == PYRO_NO_ID)
+        return PYRO_WORD_KNOWN;
+    if (!finder->op_words[name])
+        finder->op_words[name] = (uint16_t)pyro_op_words(
+            pyro_trace_text(finder->context->trace, name));
+    return finder->op_words[name];
+}
+
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name)
 {
     uint32_t id = pyro_intern_find(&finder->context->trace->names, name, strlen(name));
@@ -60,16 +74,95 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
     uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : trace->detail[op];
     if (detail == PYRO_NO_ID)
         return PYRO_DTYPE_UNKNOWN;
-    const char *types = pyro_trace_text(trace, trace->ops[detail].types);
-    while ((types = strchr(types, '"'))) {
-        size_t length = strcspn(++types, "\"");
-        pyro_dtype dtype = pyro_dtype_from_cpp(types, length);
-        if (dtype != PYRO_DTYPE_UNKNOWN)
-            return dtype;
-        types += length;
-        types += *types == '"';
+    return pyro_dtype_of_types(pyro_trace_text(trace, trace->ops[detail].types));
+}
+
+bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_joins *joins = finder->context->joins;
+    uint32_t parent = joins->parent[op];
+    return parent == PYRO_NO_EVENT || joins->op[parent] == PYRO_NO_EVENT;
+}
+
+uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_joins *joins = finder->context->joins;
+    for (int i = 0; i < 1000 && op != PYRO_NO_EVENT && !pyro_finder_is_outermost(finder, op); i++)
+        op = joins->op[joins->parent[op]];
+    return op;
+}
+
+const char *pyro_finder_place(pyro_finder *finder, uint32_t event)
+{
+    if (event == PYRO_NO_EVENT)
+        return "";
+    const char *line = pyro_context_line(finder->context, event);
+    finder->memory_out |= !line;
+    return pyro_first_text(line ? line : "", pyro_context_layer(finder->context, event),
+                           pyro_context_op(finder->context, event));
+}
+
+bool pyro_is_one_of(const char *name, const char *const *words, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(name, words[i]))
+            return true;
+    return false;
+}
+
+size_t pyro_argument_dims(const char *dims, int n, const char **out)
+{
+    int depth = 0;
+    for (; *dims; dims++) {
+        if (*dims == '[' && ++depth == 2 && n-- == 0) {
+            *out = dims;
+            return strcspn(dims, "]") + 1;
+        }
+        depth -= *dims == ']';
     }
-    return PYRO_DTYPE_UNKNOWN;
+    return 0;
+}
+
+const char *pyro_finder_dims(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t detail = trace->detail[op];
+    return detail == PYRO_NO_ID ? "" : pyro_trace_text(trace, trace->ops[detail].dims);
+}
+
+const char *pyro_finder_concrete(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t detail = trace->detail[op];
+    return detail == PYRO_NO_ID ? "" : pyro_trace_text(trace, trace->ops[detail].concrete);
+}
+
+int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, uint8_t mark)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (!finder->has_device_work) {
+            sum += marks[i] == mark ? trace->duration_ns[i] : 0;
+            continue;
+        }
+        if (!pyro_event_is_device_work(trace->category[i]) ||
+            !pyro_context_wants(finder->context, i))
+            continue;
+        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[i]);
+        sum += op != PYRO_NO_EVENT && marks[op] == mark ? trace->duration_ns[i] : 0;
+    }
+    return sum;
+}
+
+int64_t pyro_finder_whole_ns(const pyro_finder *finder)
+{
+    int64_t sum = 0;
+    if (finder->has_device_work)
+        return finder->result->device_total_ns;
+    for (size_t i = 0; i < finder->outer_op_count; i++)
+        sum += finder->context->trace->duration_ns[finder->outer_ops[i]];
+    return sum;
 }
 
 /* Whether a more specific finding explains this time. */

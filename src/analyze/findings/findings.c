@@ -1,6 +1,7 @@
 /* Runs every detector of findings.def and lists the values that cross a threshold. */
 #include "analyze/findings/findings.h"
 #include "analyze/findings/families.h"
+#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
@@ -48,6 +49,23 @@ static bool collect_kernels(pyro_finder *finder)
             finder->kernels[finder->kernel_count++] = event;
     }
     return finder->kernels != NULL;
+}
+
+static bool collect_outer_ops(pyro_finder *finder)
+{
+    const pyro_analysis_context *context = finder->context;
+    size_t capacity = 0;
+    for (size_t i = 0; i < context->trace->count; i++) {
+        uint32_t event = context->joins->by_time[i];
+        if (context->trace->category[event] != PYRO_EVENT_OP ||
+            !pyro_finder_is_outermost(finder, event) || !pyro_context_wants(context, event))
+            continue;
+        if (!pyro_grow(&finder->outer_ops, &capacity, finder->outer_op_count + 1,
+                       sizeof *finder->outer_ops))
+            return false;
+        finder->outer_ops[finder->outer_op_count++] = event;
+    }
+    return true;
 }
 
 static int note_chip(pyro_analysis_context *context)
@@ -139,8 +157,11 @@ static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *a
     pyro_intern_init(&worker->texts, arena);
     worker->finder.kernel_family = pyro_arena_alloc(&worker->scratch, names);
     worker->finder.op_groups = pyro_arena_alloc(&worker->scratch, names);
+    worker->finder.op_words = pyro_arena_array(&worker->scratch, names,
+                                               sizeof *worker->finder.op_words);
     worker->context.name_traits = pyro_arena_alloc(&worker->scratch, names);
-    return worker->finder.kernel_family && worker->finder.op_groups && worker->context.name_traits;
+    return worker->finder.kernel_family && worker->finder.op_groups && worker->finder.op_words &&
+           worker->context.name_traits;
 }
 
 static void close_worker(worker *worker)
@@ -196,11 +217,15 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     rule_job *job = pyro_arena_alloc(context->scratch, sizeof *job);
     unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
                                       PYRO_EVENTS_PER_THREAD);
-    if (!found || !job || !collect_kernels(&shared))
+    if (!found || !job || !collect_kernels(&shared) || !collect_outer_ops(&shared)) {
+        free(shared.outer_ops);
         return pyro_fail_memory(context->error);
+    }
     sum_steps(&shared);
-    if (!pyro_find_in_use(&shared))
+    if (!pyro_find_in_use(&shared)) {
+        free(shared.outer_ops);
         return pyro_fail_memory(context->error);
+    }
     atomic_init(&job->next, 0);
     bool opened = open_worker(&job->workers[0], &shared, context->arena);
     opened = open_worker(&job->workers[1], &shared, second_arena) && opened;
@@ -216,6 +241,7 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
                  !collect_found(context, job, found, &found_count);
     close_worker(&job->workers[0]);
     close_worker(&job->workers[1]);
+    free(shared.outer_ops);
     if (memory_out)
         return pyro_fail_memory(context->error);
     int status = pyro_list_findings(context, &shared, found, found_count);

@@ -30,10 +30,13 @@ typedef struct pyro_finder {
     bool memory_out;      /* set by detectors and pyro_finder_* */
     uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
     uint8_t *op_groups;     /* by name; read it with pyro_finder_groups */
+    uint16_t *op_words;     /* by name; read it with pyro_finder_words */
     pyro_op_index op_index; /* made on first use */
     bool has_op_index;
     uint32_t *kernels;      /* those that the options select, in order of time */
     size_t kernel_count;
+    uint32_t *outer_ops;    /* those that no other op encloses, selected and in order of time */
+    size_t outer_op_count;
     pyro_roofline roofline;
 } pyro_finder;
 
@@ -87,10 +90,31 @@ const char *pyro_first_text(const char *a, const char *b, const char *c);
 uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event);
 /* PYRO_GROUP_* (graph/op_groups.h) of an op by its name; 0: no op, or it is not in ops.def. */
 unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op);
+/* PYRO_WORD_* (op_words.h) of an op by its name. */
+unsigned pyro_finder_words(pyro_finder *finder, uint32_t op);
 /* The id of a name, PYRO_NO_ID when no event has it. */
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name);
 /* Element type of an op's first tensor, as its types say; PYRO_DTYPE_UNKNOWN. */
 pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op);
+
+/* True when no op encloses the op. */
+bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op);
+uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op);
+/* Where a host event is in the program: its source line, else its layer, else its op. */
+const char *pyro_finder_place(pyro_finder *finder, uint32_t event);
+/* True when a name is one of the words. */
+bool pyro_is_one_of(const char *name, const char *const *words, size_t count);
+#define IS_ONE_OF(name, words) pyro_is_one_of(name, words, sizeof(words) / sizeof *(words))
+/* Dims of the nth argument in a text of "Input Dims". Returns their length, 0 when it is missing. */
+size_t pyro_argument_dims(const char *dims, int n, const char **out);
+/* Texts of an op's inputs; "" when they are unknown. */
+const char *pyro_finder_dims(const pyro_finder *finder, uint32_t op);
+const char *pyro_finder_concrete(const pyro_finder *finder, uint32_t op);
+/* Device time of work under ops that have a mark, or their host time where nothing ran on a device.
+ * `marks` is by event; marked ops are outermost. */
+int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, uint8_t mark);
+/* Device time in all, or host time of all outermost ops where nothing ran on a device. */
+int64_t pyro_finder_whole_ns(const pyro_finder *finder);
 
 #define DETECTOR(name) bool pyro_detect_##name(pyro_finder *finder, pyro_evidence *evidence)
 #define FINDING(id, detector, unit, warning, severe, title, advice) DETECTOR(detector);

@@ -2,13 +2,17 @@
  * Analyses ops by name, and by name and shapes: calls, host and device time, FLOPs, bytes. Times
  * are defined as in torch's key_averages: own host time excludes nested ops, annotations and
  * runtime calls, and an op that only calls another op of the same name counts as one call with it.
- * Unlike there, an op inside another op of the same name does not add to the total again.
+ * Unlike there, an op inside another op of the same name does not add to the total again. FLOPs and
+ * bytes are those of the op itself, without what ops inside it do (own_work.h).
  */
 #include "analyze/analyze.h"
 #include "analyze/enclosing.h"
+#include "analyze/host/own_work.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include "graph/dtype.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +25,8 @@ typedef struct op_row {
     uint32_t stamp;   /* the device event that was last added to its total, plus 1 */
     int64_t calls, host_total_ns, host_self_ns, device_total_ns, device_self_ns;
     int64_t flops, bytes;
+    int64_t host_work_ns, device_work_ns; /* without ops inside that have FLOPs or bytes */
+    uint64_t dtypes; /* bits (1 << pyro_dtype) of first tensors */
     int64_t host_by_phase[PYRO_PHASE_COUNT], device_by_phase[PYRO_PHASE_COUNT];
 } op_row;
 
@@ -35,6 +41,7 @@ typedef struct ops_state {
     uint32_t *row_of_kind; /* of ops: its row by shapes plus 1, 0 until it is known */
     uint8_t *has_child; /* bit by event: something was seen inside of it */
     pyro_enclosing holders;
+    pyro_own_work own_work;
     pyro_map only_child; /* op -> the op of its name that was the first inside of it */
 } ops_state;
 
@@ -114,6 +121,41 @@ static void add_price(int64_t *sum, int64_t price)
         *sum = grown;
 }
 
+/* Moves FLOPs, bytes and host time from the op that gave them. */
+static int add_work(ops_state *state, pyro_analysis_context *context, uint32_t event,
+                    op_row *rows[2])
+{
+    const pyro_trace *trace = context->trace;
+    pyro_taken_work taken;
+    op_row *donors[2];
+    if (!pyro_own_work_take(&state->own_work, context, event, &taken))
+        return pyro_fail_memory(context->error);
+    for (int i = 0; i < 2; i++) {
+        add_price(&rows[i]->flops, taken.flops);
+        add_price(&rows[i]->bytes, taken.bytes);
+        rows[i]->host_work_ns += taken.flops >= 0 ? trace->duration_ns[event] : 0;
+    }
+    if (taken.donor == PYRO_NO_EVENT)
+        return PYRO_OK;
+    if (!find_rows(state, context, taken.donor, donors))
+        return pyro_fail_memory(context->error);
+    for (int i = 0; i < 2; i++) {
+        donors[i]->flops -= taken.flops > 0 ? taken.flops : 0;
+        donors[i]->bytes -= taken.bytes > 0 ? taken.bytes : 0;
+        donors[i]->host_work_ns -= trace->duration_ns[event];
+    }
+    return PYRO_OK;
+}
+
+static void add_dtype(const pyro_analysis_context *context, uint32_t detail, op_row *rows[2])
+{
+    uint8_t dtype = detail == PYRO_NO_ID ? (uint8_t)PYRO_DTYPE_UNKNOWN
+                                         : pyro_context_op_kind(context, detail)->dtype;
+    if (dtype != PYRO_DTYPE_UNKNOWN)
+        for (int i = 0; i < 2; i++)
+            rows[i]->dtypes |= UINT64_C(1) << dtype;
+}
+
 static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
@@ -123,19 +165,15 @@ static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t eve
         return pyro_fail_memory(context->error);
     find_same_around(context, event, &is_inside[1], &is_inside[0]);
     int64_t duration = trace->duration_ns[event];
-    uint32_t detail = trace->detail[event];
     for (int i = 0; i < 2; i++) {
         rows[i]->calls++;
         rows[i]->host_self_ns += duration;
         rows[i]->host_by_phase[context->joins->phase[event]] += duration;
         if (!is_inside[i])
             rows[i]->host_total_ns += duration;
-        if (detail == PYRO_NO_ID)
-            continue;
-        add_price(&rows[i]->flops, pyro_context_price(context, detail)->flops);
-        add_price(&rows[i]->bytes, pyro_context_price(context, detail)->bytes);
     }
-    return PYRO_OK;
+    add_dtype(context, trace->detail[event], rows);
+    return add_work(state, context, event, rows);
 }
 
 /* An op or annotation may hold others, whatever Python runs between. */
@@ -181,6 +219,7 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
     const pyro_trace *trace = context->trace;
     int64_t duration = trace->duration_ns[event];
     uint32_t op = context->joins->op[event], stamp = event + 1;
+    uint32_t worker = pyro_op_with_work(context, op);
     for (uint32_t depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
         op_row *rows[2];
         if (!find_rows(state, context, op, rows))
@@ -190,6 +229,8 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
                 rows[i]->device_self_ns += duration;
             if (depth == 0)
                 rows[i]->device_by_phase[context->joins->phase[event]] += duration;
+            if (op == worker)
+                rows[i]->device_work_ns += duration;
             if (rows[i]->stamp != stamp)
                 rows[i]->device_total_ns += duration;
             rows[i]->stamp = stamp;
@@ -253,6 +294,31 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(left->shapes, right->shapes);
 }
 
+/* FLOPs over the time of the work that they count; -1 unknown. */
+static double rate_of(const pyro_analysis_context *context, const op_row *row)
+{
+    const size_t *count = context->category_count;
+    bool on_host = !count[PYRO_EVENT_KERNEL] && !count[PYRO_EVENT_MEMCPY] &&
+                   !count[PYRO_EVENT_MEMSET];
+    int64_t work_ns = on_host ? row->host_work_ns : row->device_work_ns;
+    return row->flops > 0 && work_ns > 0 ? (double)row->flops / (double)work_ns * 1e9 : -1;
+}
+
+/* "float32, int64"; NULL when memory is out. */
+static const char *list_dtypes(pyro_analysis_context *context, uint64_t dtypes)
+{
+    char text[256];
+    size_t length = 0;
+    for (int d = 0; d < PYRO_DTYPE_COUNT; d++)
+        if (dtypes >> d & 1 && length < sizeof text)
+            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s",
+                                       length ? ", " : "", pyro_dtype_name((pyro_dtype)d));
+    if (!length)
+        return "";
+    uint32_t id = pyro_intern_add(context->texts, text, strlen(text));
+    return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(context->texts, id);
+}
+
 static int publish(pyro_analysis_context *context, const op_table *table, bool with_shapes,
                    const pyro_op_row **out, size_t *out_count)
 {
@@ -265,6 +331,9 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
         const char *name = pyro_trace_text(context->trace, row->name);
         if (!pyro_context_shows(context, name))
             continue;
+        const char *dtype = list_dtypes(context, row->dtypes);
+        if (!dtype)
+            return pyro_fail_memory(context->error);
         const char *shapes = with_shapes ? pyro_trace_text(context->trace, row->dims) : "";
         rows[count++] = (pyro_op_row){.name = name,
                                       .shapes = shapes,
@@ -275,6 +344,8 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
                                       .device_self_ns = row->device_self_ns,
                                       .flops = row->flops,
                                       .bytes = row->bytes,
+                                      .dtype = dtype,
+                                      .flops_per_s = rate_of(context, row),
                                       .phase = main_phase(row)};
     }
     if (count)
@@ -306,6 +377,7 @@ static void clear_ops(void *data)
     pyro_map_free(&state->shapes.by_key);
     pyro_map_free(&state->only_child);
     pyro_enclosing_free(&state->holders);
+    pyro_own_work_free(&state->own_work);
 }
 
 const pyro_analyzer pyro_analyze_ops = {

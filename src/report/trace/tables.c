@@ -2,9 +2,11 @@
 #include "report/trace/view.h"
 
 #include "base/text/units.h"
+#include "graph/dtype.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { WIDE = 110 };
@@ -49,6 +51,25 @@ static void cell_shapes(pyro_table *table, const char *shapes)
     pyro_buf_free(&text);
 }
 
+/* "float32, bfloat16" as "fp32, bf16". */
+static void cell_dtypes(pyro_table *table, const char *dtypes)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    char name[32];
+
+    while (*dtypes != '\0') {
+        size_t length = strcspn(dtypes, ",");
+
+        snprintf(name, sizeof name, "%.*s", (int)length, dtypes);
+        pyro_buf_addf(&text, "%s%s", text.length > 0 ? ", " : "",
+                      pyro_dtype_short_name(pyro_dtype_from_name(name)));
+        dtypes += length + strspn(dtypes + length, ", ");
+    }
+    pyro_table_cell(table, text.length > 0 ? text.data : "-");
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}
+
 /* Which columns the table of ops has: one row of it in three layouts. */
 typedef enum op_layout { OPS_NARROW, OPS_WIDE, OPS_BY_SHAPE } op_layout;
 
@@ -64,7 +85,8 @@ static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_
     pyro_cell_count(table, row->calls);
     pyro_cell_duration(table, self_ns);
     pyro_cell_share(table, self_ns, w->whole_ns);
-    pyro_cell_rate(table, row->flops, total_ns);
+    pyro_cell_rate(table, row->flops_per_s < 9e18 ? (int64_t)row->flops_per_s : -1, 1000000000);
+    cell_dtypes(table, row->dtype);
     if (layout == OPS_BY_SHAPE)
         return;
     pyro_cell_duration(table, w->on_host ? total_ns : row->host_self_ns);
@@ -77,17 +99,19 @@ static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_
 static void write_ops(pyro_trace_writer *w, bool by_shape)
 {
     static const pyro_table_column device_columns[] = {
-        {"Op", false, true},           {"Calls", true, false},  {"Self", true, false},
-        {"Share", true, false},        {"FLOP/s", true, false}, {"Host self", true, false},
-        {"With callees", true, false}, {"Phase", false, false},
+        {"Op", false, true},        {"Calls", true, false},        {"Self", true, false},
+        {"Share", true, false},     {"FLOP/s", true, false},       {"Type", false, false},
+        {"Host self", true, false}, {"With callees", true, false}, {"Phase", false, false},
     };
     static const pyro_table_column host_columns[] = {
-        {"Op", false, true},    {"Calls", true, false},  {"Self", true, false},
-        {"Share", true, false}, {"FLOP/s", true, false}, {"With callees", true, false},
+        {"Op", false, true},           {"Calls", true, false},  {"Self", true, false},
+        {"Share", true, false},        {"FLOP/s", true, false}, {"Type", false, false},
+        {"With callees", true, false},
     };
     static const pyro_table_column shape_columns[] = {
-        {"Op", false, true},   {"Input shapes", false, true}, {"Calls", true, false},
-        {"Self", true, false}, {"Share", true, false},        {"FLOP/s", true, false},
+        {"Op", false, true},    {"Input shapes", false, true}, {"Calls", true, false},
+        {"Self", true, false},  {"Share", true, false},        {"FLOP/s", true, false},
+        {"Type", false, false},
     };
     const pyro_op_row *rows = by_shape ? w->analysis->ops_by_shape : w->analysis->ops;
     size_t count = by_shape ? w->analysis->op_by_shape_count : w->analysis->op_count;
@@ -104,7 +128,7 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
     else if (w->on_host)
         pyro_table_init(&table, COLUMNS(host_columns));
     else
-        pyro_table_init(&table, device_columns, layout == OPS_WIDE ? 8 : 6);
+        pyro_table_init(&table, device_columns, layout == OPS_WIDE ? 9 : 7);
     for (size_t i = 0; i < shown; i++)
         add_op(w, &table, &rows[i], layout);
     pyro_trace_draw(w, &table);
@@ -145,6 +169,37 @@ static void write_kernels(pyro_trace_writer *w)
             cell_decimal(&table, row->occupancy_percent);
             cell_decimal(&table, row->waves);
             pyro_table_cell(&table, row->op);
+        }
+    }
+    pyro_trace_draw(w, &table);
+}
+
+static void write_categories(pyro_trace_writer *w)
+{
+    static const pyro_table_column columns[] = {
+        {"Category", false, true},    {"Total", true, false},    {"Share", true, false},
+        {"Forward", true, false},     {"Backward", true, false}, {"Optimizer", true, false},
+        {"Other phase", true, false}, {"Calls", true, false},    {"Largest kernel", false, true},
+    };
+    size_t count = w->analysis->category_count, shown = pyro_rows_shown(w->options, count);
+    bool is_wide = w->options->width >= WIDE;
+    pyro_table table;
+
+    pyro_trace_heading(w, "Categories of kernels", "device time", shown, count);
+    pyro_table_init(&table, columns, is_wide ? 9 : 7);
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_category_row *row = &w->analysis->categories[i];
+
+        pyro_table_cell(&table, row->category);
+        pyro_cell_duration(&table, row->total_ns);
+        pyro_cell_share(&table, row->total_ns, w->analysis->device_total_ns);
+        pyro_cell_duration(&table, row->forward_ns);
+        pyro_cell_duration(&table, row->backward_ns);
+        pyro_cell_duration(&table, row->optimizer_ns);
+        pyro_cell_duration(&table, row->other_ns);
+        if (is_wide) {
+            pyro_cell_count(&table, row->calls);
+            pyro_table_cell(&table, row->kernel);
         }
     }
     pyro_trace_draw(w, &table);
@@ -286,7 +341,7 @@ static void write_copies(pyro_trace_writer *w)
 static void write_collectives(pyro_trace_writer *w)
 {
     static const pyro_table_column columns[] = {
-        {"Kind", false, true},  {"Group", false, true},   {"Type", false, true},
+        {"Kind", false, true},  {"Group", false, true},   {"Type", false, false},
         {"Ranks", true, false}, {"Calls", true, false},   {"Bytes", true, false},
         {"Time", true, false},  {"Exposed", true, false}, {"Bus GB/s", true, false},
     };
@@ -352,6 +407,7 @@ static void (*const writers[])(pyro_trace_writer *w) = {
     [PYRO_TRACE_LAYERS] = pyro_write_trace_layers,
     [PYRO_TRACE_OPS] = write_ops_by_name,
     [PYRO_TRACE_KERNELS] = write_kernels,
+    [PYRO_TRACE_CATEGORIES] = write_categories,
     [PYRO_TRACE_STEPS] = write_steps,
     [PYRO_TRACE_GAPS] = write_gaps,
     [PYRO_TRACE_COPIES] = write_copies,

@@ -15,8 +15,12 @@ enum {
     OVERVIEW_ROWS = 3,
     OVERVIEW_FINDINGS = 3,
     OVERVIEW_WARNINGS = 5,
+    OVERVIEW_CATEGORIES = 6,
     BAR_WIDTH = 36
 };
+
+/* Smaller categories are left out of the overview. */
+static const double LEAST_SHARE = 0.01;
 
 static void write_banner(pyro_trace_writer *w, const pyro_trace *trace)
 {
@@ -155,13 +159,13 @@ static void write_phases(pyro_trace_writer *w, const pyro_step_row *sum)
 /* The causes of idle time; those under one in a thousand are left to --by cause. */
 static void write_idle(pyro_trace_writer *w, int64_t whole_ns)
 {
-    enum { LEAST_SHARE = 1000 };
+    enum { LEAST_PART = 1000 };
 
     for (int cause = PYRO_CAUSE_PYTHON; cause < PYRO_CAUSE_COUNT; cause++) {
         int64_t time_ns = pyro_cause_total_ns(w->analysis, (pyro_cause)cause);
         char label[32];
 
-        if (time_ns == 0 || time_ns < whole_ns / LEAST_SHARE)
+        if (time_ns == 0 || time_ns < whole_ns / LEAST_PART)
             continue;
         snprintf(label, sizeof label, "  %s", pyro_cause_label((pyro_cause)cause, w->on_host));
         write_part(w, label, time_ns, whole_ns);
@@ -185,6 +189,26 @@ static void add_step_time(pyro_trace_writer *w, pyro_buf *heading, size_t count)
         pyro_buf_addf(heading,
                       " (%zu %ssteps, median %s on the device, which is up to %s behind the host)",
                       count, inferred, median, pyro_format_duration(lag, time.lag_ns));
+}
+
+/* The largest categories in one or two lines; the rest are in --by category. */
+static void write_kinds(pyro_trace_writer *w)
+{
+    const pyro_analysis *analysis = w->analysis;
+    pyro_buf kinds = PYRO_BUF_INIT, line = PYRO_BUF_INIT;
+
+    if (analysis->category_count == 1 && strcmp(analysis->categories[0].category, "other") == 0)
+        return;
+    for (size_t i = 0; i < analysis->category_count && i < OVERVIEW_CATEGORIES; i++)
+        if (analysis->categories[i].share >= LEAST_SHARE)
+            add_phase(&kinds, analysis->categories[i].category, analysis->categories[i].total_ns,
+                      analysis->device_total_ns);
+    if (kinds.length > 0) {
+        pyro_buf_addf(&line, "Categories: %s", pyro_text_part(w->buf, &kinds));
+        pyro_text_wrap(w->buf, pyro_text_part(w->buf, &line), 2, 14, w->options->width);
+    }
+    pyro_buf_free(&kinds);
+    pyro_buf_free(&line);
 }
 
 static void write_where(pyro_trace_writer *w)
@@ -216,6 +240,7 @@ static void write_where(pyro_trace_writer *w)
     write_part(w, "Idle", sum.idle_ns, sum.span_ns);
     write_idle(w, sum.span_ns);
     write_phases(w, &sum);
+    write_kinds(w);
 }
 
 static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)

@@ -110,24 +110,10 @@ static void test_tensor_cores(void **state)
             fail_msg("%s", without[i]);
 }
 
-static void test_families(void **state)
-{
-    (void)state;
-    assert_true(pyro_kernel_is_contraction("ampere_sgemm_128x128_tn"));
-    assert_true(pyro_kernel_is_contraction("volta_scudnn_128x64_relu_interior_nn_v1"));
-    assert_false(pyro_kernel_is_contraction("splitKreduce_kernel<float>"));
-    assert_true(pyro_kernel_is_layout_change("nchwToNhwcKernel<float>"));
-    assert_true(
-        pyro_kernel_is_elementwise("vectorized_elementwise_kernel<CUDAFunctor_add<float>>"));
-    assert_true(pyro_kernel_is_elementwise("softmax_warp_forward<float>"));
-    assert_false(pyro_kernel_is_elementwise("triton_poi_fused_add_mul_0"));
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_short_names),
     cmocka_unit_test(test_hostile_names),
     cmocka_unit_test(test_tensor_cores),
-    cmocka_unit_test(test_families),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -1,0 +1,124 @@
+/* Detects work on float64 tensors, and the op that introduced the type. */
+#include "analyze/findings/findings.h"
+#include "analyze/findings/op_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { SCALAR_TYPE_DOUBLE = 7 }; /* c10::ScalarType */
+
+enum { READS = 1, MAKES = 2 };
+
+/* Whether a kind has a float64 tensor among its inputs; tensors without dims do not widen others.
+ * Nodes of the backward and compiled functions ("CompiledFunction") have inputs of all kinds. */
+static bool reads_double(const pyro_trace *trace, const pyro_op_kind *kind)
+{
+    const char *name = pyro_trace_text(trace, kind->name);
+    const char *types = pyro_trace_text(trace, kind->types);
+    if (!strstr(types, "\"double\"") || !strstr(name, "::") || !strncmp(name, "autograd::", 10))
+        return false;
+    for (int argument = 0; (types = strchr(types, '"')); argument++) {
+        const char *dims;
+        size_t length = strcspn(++types, "\"");
+        if (length == 6 && !memcmp(types, "double", 6) &&
+            pyro_argument_dims(pyro_trace_text(trace, kind->dims), argument, &dims) > 2)
+            return true;
+        types += length;
+        types += *types == '"';
+    }
+    return false;
+}
+
+/* Whether it makes a float64 tensor of others or of nothing: to(torch.float64), zeros(...). */
+static bool makes_double(const pyro_trace *trace, const pyro_op_kind *kind)
+{
+    if (!(pyro_op_words(pyro_trace_text(trace, kind->name)) & PYRO_WORD_TYPED))
+        return false;
+    const char *at = pyro_trace_text(trace, kind->concrete);
+    for (int argument = 0; argument < 3 && (at = strchr(at, '"')); argument++) {
+        size_t length = strcspn(++at, "\"");
+        if (argument && length == 1 && *at - '0' == SCALAR_TYPE_DOUBLE)
+            return true;
+        at += length;
+        at += *at == '"';
+    }
+    return false;
+}
+
+/* READS and MAKES of each kind of ops; NULL when there are none or memory is out. */
+static uint8_t *find_kinds(pyro_finder *finder)
+{
+    const pyro_analysis_context *context = finder->context;
+    uint8_t *kinds = pyro_arena_alloc(context->scratch, context->op_kind_count + 1);
+    bool has_double = false;
+    finder->memory_out |= !kinds;
+    for (size_t i = 1; kinds && i < context->op_kind_count; i++) {
+        const pyro_op_kind *kind = &context->op_kinds[i];
+        kinds[i] = (uint8_t)((reads_double(context->trace, kind) ? READS : 0) |
+                             (makes_double(context->trace, kind) ? MAKES : 0));
+        has_double |= kinds[i] & READS;
+    }
+    return has_double ? kinds : NULL;
+}
+
+static unsigned kind_of(const pyro_finder *finder, const uint8_t *kinds, uint32_t op)
+{
+    uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : finder->context->trace->detail[op];
+    return detail == PYRO_NO_ID
+               ? 0
+               : kinds[pyro_context_op_kind(finder->context, detail) - finder->context->op_kinds];
+}
+
+/* The op that stands first in the trace among those that read or make float64. */
+static uint32_t find_first(const pyro_finder *finder, const uint8_t *kinds)
+{
+    const pyro_trace *trace = finder->context->trace;
+    for (size_t i = 0; i < trace->count; i++) {
+        uint32_t event = finder->context->joins->by_time[i];
+        if (trace->category[event] == PYRO_EVENT_OP && kind_of(finder, kinds, event) &&
+            pyro_context_wants(finder->context, event))
+            return event;
+    }
+    return PYRO_NO_EVENT;
+}
+
+/* Device time of float64 work, or host time of outermost ops where nothing ran on a device. */
+static int64_t sum_doubles(const pyro_finder *finder, const uint8_t *kinds)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t sum = 0;
+    for (size_t i = 0; !finder->has_device_work && i < finder->outer_op_count; i++)
+        if (kind_of(finder, kinds, finder->outer_ops[i]) & READS)
+            sum += trace->duration_ns[finder->outer_ops[i]];
+    for (uint32_t i = 0; finder->has_device_work && i < trace->count; i++)
+        if (pyro_event_is_device_work(trace->category[i]) &&
+            kind_of(finder, kinds, finder->context->joins->op[i]) & READS &&
+            pyro_context_wants(finder->context, i))
+            sum += trace->duration_ns[i];
+    return sum;
+}
+
+DETECTOR(double_precision)
+{
+    if (!finder->context->trace->has_shapes)
+        return false;
+    const uint8_t *kinds = find_kinds(finder);
+    uint32_t first = kinds ? find_first(finder, kinds) : PYRO_NO_EVENT;
+    if (first == PYRO_NO_EVENT)
+        return false;
+    int64_t whole_ns = pyro_finder_whole_ns(finder), double_ns = sum_doubles(finder, kinds);
+    if (whole_ns <= 0 || !double_ns)
+        return false;
+    const char *layer = pyro_context_layer(finder->context, first);
+    evidence->value = (double)double_ns / (double)whole_ns;
+    evidence->gain_ns = double_ns / 2; /* half the bytes; products gain more */
+    evidence->gain_basis = "half of the time of work on float64";
+    evidence->place = pyro_finder_place(finder, first);
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the %s time (%.3f ms) is work on float64 tensors, which %s "
+                      "introduced%s%.200s",
+                      evidence->value * 100, finder->has_device_work ? "device" : "op",
+                      (double)double_ns / 1e6, pyro_event_name(finder->context->trace, first),
+                      layer[0] ? " in " : "", layer);
+    return true;
+}

@@ -1,0 +1,92 @@
+/* Detects optimizers that update one tensor at a time, and what that costs. */
+#include "analyze/findings/findings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* What the single-tensor updates of a trace consist of. */
+typedef struct update_sums {
+    int64_t updates, ops, op_ns;
+    int64_t fastest_ns; /* an update's cost without arithmetic */
+    int64_t calls, call_ns; /* of Optimizer.step */
+    uint32_t first;
+} update_sums;
+
+static bool is_update(const char *name)
+{
+    static const char *const words[] = {"aten::add_", "aten::mul_",  "aten::addcdiv_",
+                                        "aten::sub_", "aten::lerp_", "aten::addcmul_"};
+    return IS_ONE_OF(name, words);
+}
+
+/* False when the optimizer has fused or multi-tensor updates. */
+static bool sum_updates(pyro_finder *finder, update_sums *sums)
+{
+    const pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        const char *name = pyro_event_name(trace, i);
+        if (trace->category[i] == PYRO_EVENT_ANNOTATION && !strncmp(name, "Optimizer.step#", 15) &&
+            pyro_context_wants(context, i)) {
+            sums->calls++;
+            sums->call_ns += trace->duration_ns[i];
+        }
+        if (trace->category[i] != PYRO_EVENT_OP ||
+            context->joins->phase[i] != PYRO_PHASE_OPTIMIZER ||
+            !pyro_finder_is_outermost(finder, i))
+            continue;
+        if (!strncmp(name, "aten::_foreach", 14) || !strncmp(name, "aten::_fused", 12))
+            return false;
+        if (!pyro_context_wants(context, i))
+            continue;
+        sums->ops++;
+        sums->op_ns += trace->duration_ns[i];
+        if (!is_update(name))
+            continue;
+        sums->first = sums->updates++ ? sums->first : i;
+        if (sums->updates == 1 || trace->duration_ns[i] < sums->fastest_ns)
+            sums->fastest_ns = trace->duration_ns[i];
+    }
+    return true;
+}
+
+/* Idle time in which the optimizer kept the host from launching. */
+static int64_t late_in_optimizer(const pyro_finder *finder)
+{
+    int64_t late = 0;
+    for (size_t i = 0; i < finder->result->cause_place_count; i++) {
+        const pyro_cause_place *place = &finder->result->cause_places[i];
+        bool is_late = place->cause == PYRO_CAUSE_PYTHON || place->cause == PYRO_CAUSE_OPS ||
+                       place->cause == PYRO_CAUSE_LAUNCH_LATENCY;
+        if (is_late && place->phase == PYRO_PHASE_OPTIMIZER && !place->sync[0])
+            late += place->time_ns;
+    }
+    return late;
+}
+
+/* On the host: Python between the ops, and what each op costs besides its arithmetic. */
+static int64_t host_overhead(const update_sums *sums)
+{
+    int64_t outside_ns = sums->call_ns > sums->op_ns ? sums->call_ns - sums->op_ns : 0;
+    return outside_ns + sums->ops * sums->fastest_ns;
+}
+
+DETECTOR(single_tensor_optimizer)
+{
+    update_sums sums = {.first = PYRO_NO_EVENT};
+    if (finder->in_use & PYRO_USE_FUSED || !sum_updates(finder, &sums) || !sums.updates)
+        return false;
+    int64_t steps = sums.calls                           ? sums.calls
+                    : finder->context->windows_are_steps ? finder->steps
+                                                         : 1;
+    bool has_steps = sums.calls || finder->context->windows_are_steps;
+    evidence->value = (double)sums.updates / (double)steps;
+    evidence->gain_ns = finder->has_device_work ? late_in_optimizer(finder) : host_overhead(&sums);
+    evidence->gain_basis = finder->has_device_work
+                               ? "idle time before launches of the optimizer"
+                               : "time of the optimizer outside of arithmetic";
+    evidence->place = pyro_finder_place(finder, sums.first);
+    pyro_evidence_say(evidence, "%.0f single-tensor updates %s, and no multi-tensor updates",
+                      evidence->value, has_steps ? "per optimizer step" : "in the whole trace");
+    return true;
+}
