@@ -292,7 +292,7 @@ pyrometer: trace needs a file: pyrometer trace FILE (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --by layers
-pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, counter, defect) (see pyrometer trace --help)
+pyrometer: --by: unknown value "layers"; did you mean layer? (one of: layer, op, kernel, step, gap, copy, collective, stack, shape, sync, memory, finding, counter, defect, cause, category, training, serving) (see pyrometer trace --help)
 [2]
 
 $ pyrometer trace x.json --filter '('

@@ -11,11 +11,11 @@ Summary:
   Start-up:             4.00 ms before the first step: imports 2.00 ms, device
                         calls 1.00 ms, ops 500.0 us, other host time 500.0 us
 
-Where the time went (4 inferred steps of 967.5 us on average):
-  Compute                2.00 ms   51.7%  ###################
-  Idle                   1.87 ms   48.3%  #################
-    host in ops         520.0 us   13.4%  #####
-    data loading         32.0 us    0.8%
+Where the time went (4 inferred steps, median 1.00 ms):
+  Compute                 2.00 ms   51.7%  ##################
+  Idle                    1.87 ms   48.3%  #################
+    host in Python        1.09 ms   28.1%  ##########
+    host in ops          386.0 us   10.0%  ###
 
 $ cd ../trace/steps; pyrometer trace optimizer.json | grep -A2 "^Notes"
 Notes:
@@ -80,25 +80,24 @@ Device time of the steps by phase:
   (whole trace)       12  1.20 ms  1.20 ms         -          -      -
 
 $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
-  5. Memory grows from step to step, at cuda:0
+  6. Memory grows from step to step, at cuda:0
      memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
      the steps; threshold 1% per step in 95%
      -> something keeps tensors alive: losses collected without .item() or
         .detach(), caches, hooks
-  6. Memory bandwidth limits most of the device time, at aten::linear
 
 $ cd ../trace/steps; pyrometer trace host.json | sed -n 5,15p
 Summary:
   Events:               18, over 2.87 ms
   Device time:          nothing ran on a device; times are the host's
 
-Where the time went (3 inferred steps of 956.7 us on average):
-  Forward               600.0 us   20.9%  ########
-  Backward              600.0 us   20.9%  ########
-  Optimizer             150.0 us    5.2%  ##
-  Data loading           24.0 us    0.8%
-  Other ops              60.0 us    2.1%  #
-  Python outside ops     1.44 ms   50.0%  ##################
+Where the time went (3 inferred steps, median 1.00 ms):
+  Forward                600.0 us   20.9%  #######
+  Backward               600.0 us   20.9%  #######
+  Optimizer              150.0 us    5.2%  ##
+  Data loading            24.0 us    0.8%
+  Other ops               60.0 us    2.1%  #
+  Python outside ops      1.44 ms   50.0%  ##################
 
 $ cd ../trace/steps; pyrometer trace host.json --by step
 ================================================================================
@@ -135,10 +134,14 @@ Summary:
   Device:               NVIDIA H100 80GB HBM3
   Device time:          5.60 ms (7 kernels); busy 47.1% of the span
 
-Where the time went (7 steps of 971.4 us on average):
-  Compute                5.60 ms   82.4%  ##############################
-  Idle                   1.20 ms   17.6%  ######
-    host in ops         140.0 us    2.1%  #
+Where the time went (7 steps, median 1.00 ms):
+  Compute                 5.60 ms   82.4%  #############################
+  Idle                    1.20 ms   17.6%  ######
+    host in Python       860.0 us   12.6%  ####
+    host in ops          120.0 us    1.8%  #
+    launch latency       140.0 us    2.1%  #
+    before first kernel   80.0 us    1.2%
+  Categories: gemm 100.0%
 
 Serving (vLLM, per step):
   Kind     Steps  Requests  Tokens   Median   Busy  Tokens/s  MFU  Bandwidth
@@ -147,11 +150,6 @@ Serving (vLLM, per step):
   mixed        1         3     258  1.00 ms  80.0%   258,000    -          -
   decode       5         3       3  1.00 ms  83.3%     3,750    -          -
   Steady state: steps 2 to 5, 4,103 tokens/s
-
-Findings:
-  1. The device waits for the host to launch kernels, at step[DECODE bs=4] (up
-     to 6.20 ms to gain)
-     the device had nothing queued for 91.2% of the time (6.200 ms); 6 kernels
 
 $ cd ../trace/steps; pyrometer trace vllm.json --by serving
 ================================================================================

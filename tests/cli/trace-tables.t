@@ -306,11 +306,11 @@ name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flop
 "say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,,,other
 
 $ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
-file,name,short_name,op,shapes,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
-good-1-training.json,ampere_sgemm_32x32_tn,ampere_sgemm_32x32_tn,aten::addmm,"[[16], [8, 16], [16, 16], [], []]",4,80000,20000,20000,20000,0,,0.25,0
-good-1-training.json,ampere_sgemm_32x32_nt,ampere_sgemm_32x32_nt,aten::mm,"[[16, 8], [8, 16]]",4,60000,15000,15000,15000,0,,0.25,0
-good-1-training.json,multi_tensor_apply_kernel,multi_tensor_apply_kernel,aten::_foreach_add_,,2,20000,10000,10000,10000,0,,0.25,0
-good-1-training.json,reduce_kernel,reduce_kernel,aten::item,,2,20000,10000,10000,10000,0,,0.25,0
+file,name,short_name,op,shapes,category,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
+good-1-training.json,ampere_sgemm_32x32_tn,ampere_sgemm_32x32_tn,aten::addmm,"[[16], [8, 16], [16, 16], [], []]",gemm,4,80000,20000,20000,20000,0,,0.25,0
+good-1-training.json,ampere_sgemm_32x32_nt,ampere_sgemm_32x32_nt,aten::mm,"[[16, 8], [8, 16]]",gemm,4,60000,15000,15000,15000,0,,0.25,0
+good-1-training.json,multi_tensor_apply_kernel,multi_tensor_apply_kernel,aten::_foreach_add_,,optimizer,2,20000,10000,10000,10000,0,,0.25,0
+good-1-training.json,reduce_kernel,reduce_kernel,aten::item,,reduction,2,20000,10000,10000,10000,0,,0.25,0
 
 # For flame-graph tools: device time, and host time where there is no device.
 $ cd trace; pyrometer trace good-1-training.json --folded

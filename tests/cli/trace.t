@@ -38,16 +38,16 @@ Findings (top 3 of 5 by gain):
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
   2. Ops run far below the roofline of the chip, at aten::convolution_backward
-     (up to 1.50 ms to gain)
+     (up to 1.56 ms to gain)
      ops over 20 us take 4.375 ms on the device; the H200 SXM needs 0.469 ms for
      their FLOPs and bytes, so 89.3% is lost; threshold 50%
      -> check the ops that lose the most time (`--by op`): sizes, layouts,
         occupancy
-  3. Nearly all products use 32 bits or more (up to 1.28 ms to gain)
+  3. Nearly all products use 32 bits or more (up to 1.22 ms to gain)
      0.0% of the time in matrix products (0.000 ms) is in 16 bits or less;
      threshold 10%
-     - float32 products do not use TF32, at layer4.0.downsample.0: 8.7% of the
-       device time (0.527 ms) is in float32 products that do not use TF32, on a
+     - float32 products do not use TF32, at layer4.0.downsample.0: 6.7% of the
+       device time (0.407 ms) is in float32 products that do not use TF32, on a
        chip that supports it
      -> try torch.autocast("cuda", dtype=torch.bfloat16)
 
@@ -335,8 +335,8 @@ Summary:
   Device time:          nothing ran on a device; times are the host's
 
 Where the time went:
-  Forward               110.0 us   36.7%  #############
-  Python outside ops    190.0 us   63.3%  #######################
+  Forward                110.0 us   36.7%  #############
+  Python outside ops     190.0 us   63.3%  ######################
 
 Layers:
   Layer           Calls   Forward  Backward      Self  Share   FLOP/s
@@ -367,8 +367,8 @@ Summary:
   Device time:          nothing ran on a device; times are the host's
 
 Where the time went:
-  Ops                    7.25 us   58.0%  #####################
-  Python outside ops     5.25 us   42.0%  ###############
+  Ops                     7.25 us   58.0%  ####################
+  Python outside ops      5.25 us   42.0%  ###############
 
   no layers in this trace: record it with
   torch.profiler.profile(with_stack=True), or take them from annotations with
@@ -401,6 +401,7 @@ Where the time went:
     launch latency        20.0 us   32.3%  ###########
     before first kernel   10.0 us   16.1%  ######
     launch not in file    5.00 us    8.1%  ###
+  Categories: elementwise 92.6%, copy 7.4%
 
 Ops:
   Op          Calls     Self  Share   FLOP/s  Type  Host self
@@ -431,6 +432,7 @@ Where the time went:
   Idle                    30.0 us   33.3%  ############
     launch latency        20.0 us   22.2%  ########
     before first kernel   10.0 us   11.1%  ####
+  Categories: gemm 100.0%
 
 Ops:
   Op        Calls     Self   Share  FLOP/s  Type  Host self
@@ -458,6 +460,7 @@ Where the time went:
   Idle                    50.0 us   33.3%  ############
     launch latency        40.0 us   26.7%  #########
     before first kernel   10.0 us    6.7%  ##
+  Categories: communication 62.5%, gemm 37.5%
 
 Ops:
   Op                  Calls      Self  Share  FLOP/s  Type  Host self
@@ -510,6 +513,7 @@ Where the time went:
     launch latency        10.0 us   10.0%  ####
     before first kernel   20.0 us   20.0%  #######
     after last kernel     58.0 us   58.0%  ####################
+  Categories: elementwise 100.0%
 
 Ops:
   Op                           Calls     Self   Share  FLOP/s  Type  Host self

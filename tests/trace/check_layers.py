@@ -17,6 +17,7 @@ import collections
 import gzip
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -27,6 +28,7 @@ ANNOTATION = r"^fwd\|(.*)$"
 DEVICE_WORK = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 LAUNCHES = {"cuda_runtime", "Runtime", "cuda_driver"}
 OPS = {"cpu_op", "Operator"}
+MAKES_NODE = re.compile(r"LaunchKernel|Memcpy|Memset")
 Range = collections.namedtuple("Range", "start end thread name sequence forward_thread")
 Work = collections.namedtuple("Work", "name duration launch")
 
@@ -48,14 +50,19 @@ class Trace:
         self.ranges = collections.defaultdict(list)
         self.work = []
         launches = collections.defaultdict(list)
+        self.replays = set()  # correlations of graphs' launches
         for event in events:
             if event.get("ph") == "X" and event.get("cat") in LAUNCHES:
                 number = event["args"].get("correlation")
+                if event["name"].endswith("GraphLaunch"):
+                    self.replays.add(number)
                 start = nanoseconds(str(event["ts"]))
                 launches[number].append((start, (event["pid"], event["tid"])))
+        self.replayed = collections.defaultdict(list)  # by such a correlation
         for event in events:
             if event.get("ph") == "X":
                 self.add(event, launches)
+        self.add_replays(events)
         for ranges in self.ranges.values():
             ranges.sort(key=lambda item: (item.start, -item.end))
 
@@ -65,7 +72,11 @@ class Trace:
         if category in DEVICE_WORK:
             number = arguments.get("correlation")
             found = launches.get(number) if number else None
-            self.work.append(Work(event["name"], duration, min(found) if found else None))
+            work = Work(event["name"], duration, min(found) if found else None)
+            if number in self.replays:
+                self.replayed[number].append((nanoseconds(str(event["ts"])), work))
+            else:
+                self.work.append(work)
             return
         start, kind = nanoseconds(str(event["ts"])), None
         if event["name"].startswith("nn.Module: "):
@@ -87,6 +98,22 @@ class Trace:
                     arguments.get("Fwd thread id", 0),
                 )
             )
+
+    def add_replays(self, events):
+        """The n-th work of a replay was made by the n-th launch of a capture with as many."""
+        captures, begun = {}, None
+        calls = [event for event in events if event.get("cat") in LAUNCHES]
+        for event in sorted(calls, key=lambda event: nanoseconds(str(event["ts"]))):
+            if event["name"].endswith("StreamBeginCapture"):
+                begun = []
+            elif event["name"].endswith("StreamEndCapture"):
+                captures[len(begun or ())], begun = begun, None
+            elif begun is not None and MAKES_NODE.search(event["name"]):
+                begun.append((nanoseconds(str(event["ts"])), (event["pid"], event["tid"])))
+        for replay in self.replayed.values():
+            made = captures.get(len(replay)) or [work.launch for _, work in replay]
+            for (_, work), launch in zip(sorted(replay), made, strict=True):
+                self.work.append(work._replace(launch=launch))
 
 
 class Innermost:

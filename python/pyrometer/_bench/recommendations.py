@@ -1,5 +1,5 @@
 """Passes evidence to the library, whose rules recommend changes. Rules, thresholds and texts are in
-src/analyze/findings/model.def and beside it."""
+src/analyze/findings/model/model.def and beside it."""
 
 from __future__ import annotations
 

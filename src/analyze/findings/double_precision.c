@@ -45,7 +45,7 @@ static bool makes_double(const pyro_trace *trace, const pyro_op_kind *kind)
     return false;
 }
 
-/* READS and MAKES of each kind of ops; NULL when there are none or memory is out. */
+/* READS and MAKES of each kind of ops; NULL without such ops, and when memory is out. */
 static uint8_t *find_kinds(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;

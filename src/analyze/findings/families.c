@@ -35,10 +35,10 @@ static int family_of(const char *id, int *place)
 
 static bool is_about_kernels(const char *id)
 {
-    static const char *const ids[] = {"full-precision",     "tf32-off",          "no-tensor-cores",
-                                      "unaligned-sizes",    "fusible-chains",    "memory-bound",
-                                      "layout-conversions", "small-grids",       "far-from-roofline",
-                                      "double-precision",   "unfused-attention", "needless-copies"};
+    static const char *const ids[] = {
+        "full-precision",    "tf32-off",         "no-tensor-cores",    "unaligned-sizes",
+        "fusible-chains",    "memory-bound",     "layout-conversions", "small-grids",
+        "far-from-roofline", "double-precision", "unfused-attention",  "needless-copies"};
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         if (!strcmp(ids[i], id))
             return true;

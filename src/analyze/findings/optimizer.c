@@ -82,9 +82,8 @@ DETECTOR(single_tensor_optimizer)
     bool has_steps = sums.calls || finder->context->windows_are_steps;
     evidence->value = (double)sums.updates / (double)steps;
     evidence->gain_ns = finder->has_device_work ? late_in_optimizer(finder) : host_overhead(&sums);
-    evidence->gain_basis = finder->has_device_work
-                               ? "idle time before launches of the optimizer"
-                               : "time of the optimizer outside of arithmetic";
+    evidence->gain_basis = finder->has_device_work ? "idle time before launches of the optimizer"
+                                                   : "time of the optimizer outside of arithmetic";
     evidence->place = pyro_finder_place(finder, sums.first);
     pyro_evidence_say(evidence, "%.0f single-tensor updates %s, and no multi-tensor updates",
                       evidence->value, has_steps ? "per optimizer step" : "in the whole trace");

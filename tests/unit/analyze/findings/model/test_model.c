@@ -14,7 +14,7 @@ static const struct {
     int rank;
 } rows[] = {
 #define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) {id, covers, rank},
-#include "analyze/findings/model.def"
+#include "analyze/findings/model/model.def"
 #undef RECOMMENDATION
 };
 

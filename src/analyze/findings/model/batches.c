@@ -1,5 +1,5 @@
 /* Finds the knee of throughput over batch sizes, in a sweep or among a few measured batches. */
-#include "analyze/findings/batches.h"
+#include "analyze/findings/model/batches.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Recommends: runs every rule of model.def, then adds the findings that no rule covers. */
-#include "analyze/findings/model.h"
+#include "analyze/findings/model/model.h"
 
 #include "base/error.h"
 #include "graph/op_groups.h"
@@ -16,7 +16,7 @@ static const struct {
 } rules[] = {
 #define RECOMMENDATION(id, detector, rank, threshold, subject, advice, covers) \
     {id, pyro_advise_##detector, rank, threshold, subject, advice, covers},
-#include "analyze/findings/model.def"
+#include "analyze/findings/model/model.def"
 #undef RECOMMENDATION
 };
 

@@ -52,7 +52,7 @@ static inline double pyro_mebibytes(double bytes)
     { \
         return threshold; \
     }
-#include "analyze/findings/model.def"
+#include "analyze/findings/model/model.def"
 #undef RECOMMENDATION
 
 #endif

@@ -1,5 +1,5 @@
 /* Helpers of the detectors of model.def: shares of the evidence, lists, kinds. */
-#include "analyze/findings/model.h"
+#include "analyze/findings/model/model.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Detects recommendations about time: batches, precision, operators, threads, stages around the
  * model. */
-#include "analyze/findings/batches.h"
-#include "analyze/findings/model.h"
+#include "analyze/findings/model/batches.h"
+#include "analyze/findings/model/model.h"
 #include "graph/op_groups.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* Detects recommendations about memory: weights, activations, caches, allocators. */
-#include "analyze/findings/model.h"
+#include "analyze/findings/model/model.h"
 #include "graph/op_groups.h"
 
 #include <inttypes.h>
