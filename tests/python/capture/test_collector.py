@@ -110,7 +110,7 @@ def test_an_unknown_way_is_refused():
 
 
 def test_torchs_lock_is_free_while_recording_starts(monkeypatch):
-    """Otherwise torch.profiler in the collector's place could not start: the lock is not reentrant."""
+    """The lock is not reentrant: torch.profiler in the collector's place could not start."""
     from pyrometer._testing import devices
 
     held = []
