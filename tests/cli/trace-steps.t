@@ -143,7 +143,7 @@ Where the time went (7 steps, median 1.00 ms):
     before first kernel   80.0 us    1.2%
   Categories: gemm 100.0%
 
-Serving (vLLM, per step):
+Serving, per step (annotations of vLLM):
   Kind     Steps  Requests  Tokens   Median   Busy  Tokens/s  MFU  Bandwidth
   --------------------------------------------------------------------------
   prefill      1         1     512  1.00 ms  80.0%   512,000    -          -

@@ -9,7 +9,7 @@ Summary:
   Device:               NVIDIA H200
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
 
-Where the time went (2 steps, median 31.3 ms):
+Where the time went (2 steps, median 32.4 ms):
   Compute                 6.03 ms    9.3%  ###
   Idle                    58.7 ms   90.7%  ################################
     host in Python        25.4 ms   39.3%  ##############

@@ -194,25 +194,31 @@ DETECTOR(layout_conversions)
     return true;
 }
 
+/* 0: unknown. */
+static double blocks_of(const pyro_trace *trace, uint32_t event)
+{
+    if (trace->detail[event] == PYRO_NO_ID)
+        return 0;
+    const pyro_kernel_detail *kernel = &trace->kernels[trace->detail[event]];
+    return (double)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
+}
+
 DETECTOR(small_grids)
 {
     const pyro_trace *trace = finder->context->trace;
     int64_t small = 0, total = 0, calls = 0;
     uint32_t worst = PYRO_NO_EVENT;
+    /* A kernel whose grid is unknown, as in replayed graphs of AMD, is not small. */
     if (!trace->device_count || trace->devices[0].multiprocessors <= 0)
         return false;
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i];
         /* Collectives take few blocks on purpose. */
-        if (trace->detail[event] == PYRO_NO_ID ||
-            pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE)
+        if (pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE)
             continue;
-        const pyro_kernel_detail *kernel = &trace->kernels[trace->detail[event]];
-        double blocks = (double)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
-        if (blocks <= 0)
-            continue;
+        double blocks = blocks_of(trace, event);
         total += trace->duration_ns[event];
-        if (blocks >= (double)trace->devices[0].multiprocessors)
+        if (blocks <= 0 || blocks >= (double)trace->devices[0].multiprocessors)
             continue;
         small += trace->duration_ns[event];
         calls++;

@@ -168,7 +168,8 @@ DETECTOR(copy_count)
         calls += result->copies[i].calls;
         total += result->copies[i].total_ns;
     }
-    if (!calls || !finder->context->windows_are_steps)
+    /* Many copies that take no time need no advice. */
+    if (!calls || !finder->context->windows_are_steps || total < finder->span_ns / 200)
         return false;
     evidence->value = (double)calls / (double)finder->steps;
     pyro_evidence_say(evidence, "%.1f copies between host and device per step, %.3f ms in total",

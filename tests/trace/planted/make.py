@@ -218,12 +218,12 @@ def copy_time(length):
     return t
 
 
-def copy_count(count):
+def copy_count(count, duration=8):
     t = Trace()
     t.step(1, 0, 10000)
     t.kernel(10, 9900)
     for i in range(count):
-        t.copy(100 + i * 20, 2, 4096, stream=8)
+        t.copy(100 + i * 20, duration, 4096, stream=8)
     return t
 
 
@@ -354,7 +354,7 @@ PLANTED = {
     "synchronizing-calls": (waits(40), waits(10)),
     "pageable-copies": (pageable(PAGEABLE, 1 << 19), pageable(PAGEABLE, 4096)),
     "copy-time": (copy_time(600), copy_time(400)),
-    "copy-count": (copy_count(11), copy_count(10)),
+    "copy-count": (copy_count(11), copy_count(10), copy_count(11, 2)),
     "fill-then-copy": (fill_then_copy(True), fill_then_copy(False)),
     "no-tensor-cores": (products(3, FP32, "volta_sgemm_128x64_tn", **V100),
                         products(1, FP32, "volta_sgemm_128x64_tn", **V100)),
