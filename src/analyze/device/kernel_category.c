@@ -162,10 +162,11 @@ bool pyro_kernel_sorter_init(pyro_kernel_sorter *sorter, const pyro_analysis_con
 {
     size_t names = context->trace->names.count + 1;
     *sorter = (pyro_kernel_sorter){.trace = context->trace, .joins = context->joins};
-    sorter->has_ops = pyro_op_index_init(&sorter->ops);
+    bool is_complete = pyro_op_index_init(&sorter->ops);
+    sorter->has_ops = true; /* an incomplete index is freed too */
     sorter->by_kernel = pyro_arena_alloc(context->scratch, names);
     sorter->by_op = pyro_arena_alloc(context->scratch, names);
-    return sorter->has_ops && sorter->by_kernel && sorter->by_op;
+    return is_complete && sorter->by_kernel && sorter->by_op;
 }
 
 void pyro_kernel_sorter_free(pyro_kernel_sorter *sorter)

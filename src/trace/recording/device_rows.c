@@ -122,8 +122,11 @@ static bool add_kernel(pyro_recording *recording, size_t row, const pyro_device_
                                    .warps_per_sm = -1,
                                    .occupancy_percent = -1,
                                    .graph_id = work->graph,
-                                   .graph_node = (uint32_t)work->graph_node,
-                                   .collective = PYRO_NO_ID};
+                                   .graph_node = work->graph_node,
+                                   .collective = PYRO_NO_ID,
+                                   .occupancy = PYRO_NO_ID,
+                                   .priority = PYRO_NO_PRIORITY,
+                                   .queue = {-1, -1, -1}};
     memcpy(detail->grid, launch.grid, sizeof detail->grid);
     memcpy(detail->block, launch.block, sizeof detail->block);
     trace->detail[row] = (uint32_t)trace->kernel_count++;

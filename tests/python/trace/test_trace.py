@@ -178,6 +178,17 @@ def test_failures(arguments, error, match):
         pyrometer.trace(**arguments)
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "fuzz/corpus/recording").glob("good-*.pyro")))
+def test_recordings_are_exported_as_json(path, tmp_path):
+    target = tmp_path / "out.json"
+    assert run_tool("trace", path, "--chrome", target).returncode == 0
+    events = json.loads(target.read_text())["traceEvents"]
+    assert events
+    for event in events:
+        if event.get("cat") == "kernel":
+            assert not {"occupancy", "priority", "channel", "hsa_queue"} & event["args"].keys()
+
+
 def test_damage_is_said():
     trace = pyrometer.trace(FILES / "bad-1-truncated.json")
     assert any("truncated" in warning for warning in trace.warnings)
