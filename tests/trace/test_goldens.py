@@ -56,8 +56,15 @@ def facts_of(path: pathlib.Path) -> dict:
     facts["kernels"] = leading(answer["kernels"], "short_name", "calls", "total_ns")
     facts["copies"] = leading(answer["copies"], "kind", "calls", "bytes", "total_ns")
     facts["collectives"] = leading(answer["collectives"], "kind", "calls", "total_ns", "exposed_ns")
-    facts["findings"] = sorted({finding["id"] for finding in answer["findings"]})
+    facts["findings"] = [finding["id"] for finding in answer["findings"]]
     return facts
+
+
+def judgements() -> dict[str, tuple[str, str]]:
+    """The table of judgement.md: trace -> (its first finding, our file with the same cause)."""
+    text = pathlib.Path(__file__).with_name("judgement.md").read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    return {row[0]: (row[1], row[3]) for row in rows if len(row) == 4 and row[0] != "trace"}
 
 
 def goldens() -> dict[str, dict]:
@@ -70,6 +77,21 @@ def test_golden(name: str) -> None:
     if path is None:
         pytest.skip("a trace of other people, not available")
     assert facts_of(path) == goldens()[name]
+
+
+@pytest.mark.parametrize("name", sorted(set(judgements()) - {"---"}))
+def test_first_finding_is_judged(name: str) -> None:
+    first, ours = judgements()[name]
+    findings = goldens()[f"{name}.json.gz"]["findings"]
+    assert (findings or ["none"])[0] == first
+    path = pathlib.Path(__file__).parent / (ours if "/" in ours else f"planted/{ours}")
+    command = [TOOL, "trace", f"{path}.json", "--format", "json"]
+    answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    if first == "none":
+        assert not answer["device"]
+    else:
+        rows = answer["findings"] + answer["finding_parts"]
+        assert first in {row["id"] for row in rows}
 
 
 if __name__ == "__main__":

@@ -148,7 +148,8 @@ void pyro_write_trace_serving_kinds(pyro_trace_writer *w)
     w->failed = w->failed || (count > 0 && !spans);
     if (!spans)
         return;
-    pyro_buf_addf(&heading, "\nServing, per step (annotations of %s):", w->analysis->serving_summary.engine);
+    pyro_buf_addf(&heading,
+                  "\nServing, per step (annotations of %s):", w->analysis->serving_summary.engine);
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
