@@ -111,9 +111,15 @@ def captured(*what):
         observers.watch_inputs()
     if "ops" in what:
         observer_build.start(flags)
+    if "devices" in what:
+        status = core.devices_start()
+        if status["state"] != "on":
+            sys.exit(f"the collector cannot start: {status['reason']}")
     try:
         yield
     finally:
+        if "devices" in what:
+            core.devices_stop()
         observer_build.stop()
         core.layers_remove()
         core.recorder_stop()

@@ -29,12 +29,11 @@ import tempfile
 import time
 
 import torch
-from torch import nn
 from torch.profiler import ProfilerActivity, profile
 
 import pyrometer
-from capture import Figures, build_floor, floor
-from pyrometer._testing import core, finish_passes, observer_build, observers, stop_watching
+from capture import Figures, build_floor, captured, floor
+from pyrometer._testing import core, finish_passes, observer_build, stop_watching
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -54,32 +53,6 @@ MODELS = {
     "vit_b_16": ("vit_b_16", 1),
     "resnet50, batch 128": ("resnet50", 128),  # the device is busy nearly all the time
 }
-
-
-@contextlib.contextmanager
-def captured(*what):
-    flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
-    core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
-    if "stacks" in what:
-        core.stacks_install(observer_build.stack_functions())
-    core.layers_install(nn.Module._call_impl, nn.Module)
-    if "shapes" in what:
-        observers.watch_inputs()
-    if "ops" in what:
-        observer_build.start(flags)
-    if "devices" in what:
-        status = core.devices_start()
-        if status["state"] != "on":
-            sys.exit(f"the collector cannot start: {status['reason']}")
-    try:
-        yield
-    finally:
-        if "devices" in what:
-            core.devices_stop()
-        observer_build.stop()
-        core.layers_remove()
-        core.recorder_stop()
-        core.stacks_remove()
 
 
 def build_cupti_floor():

@@ -224,13 +224,16 @@ DETECTOR(small_grids)
         calls++;
         take_longer(trace, &worst, event);
     }
+    if (small < finder->span_ns / 100) /* nobody would notice the gain */
+        return false;
     evidence->value = share(small, total);
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(evidence,
                       "%.1f%% of the kernel time (%.3f ms, %" PRId64
-                      " kernels) is in grids with fewer blocks than the %" PRId64
+                      " kernel%s) is in grids with fewer blocks than the %" PRId64
                       " multiprocessors",
-                      evidence->value * 100, ms(small), calls, trace->devices[0].multiprocessors);
+                      evidence->value * 100, ms(small), calls, calls == 1 ? "" : "s",
+                      trace->devices[0].multiprocessors);
     return calls > 0;
 }
 

@@ -114,12 +114,14 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
 {
     int64_t lost = finder->cause_ns[cause];
     best_place best = place_of(finder, 1u << cause);
+    bool is_known = best.time_ns * 2 >= lost;
     evidence->value = share(lost, finder->span_ns);
-    evidence->place = best.text;
-    pyro_evidence_say(
-        evidence, "%s %.1f%% of %s (%.3f ms)%s%s%s", what, evidence->value * 100,
-        pyro_finder_whole(finder), ms(lost), best.time_ns ? ", mostly in " : "", best.text,
-        best.time_ns ? pyro_evidence_text(evidence, " (%.3f ms)", ms(best.time_ns)) : "");
+    evidence->place = is_known ? best.text : "";
+    pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms)%s", what, evidence->value * 100,
+                      pyro_finder_whole(finder), ms(lost),
+                      is_known ? pyro_evidence_text(evidence, ", mostly in %s (%.3f ms)", best.text,
+                                                    ms(best.time_ns))
+                               : "; the file does not show what ran for most of that time");
     return lost > 0;
 }
 

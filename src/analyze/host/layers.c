@@ -248,6 +248,17 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
     }
 }
 
+/* Replays of CUDA graphs repeat work whose ops are in the trace once, or not at all: FLOPs over their
+ * time would be no rate. */
+static bool has_replays(const pyro_analysis_context *context)
+{
+    const pyro_graph_attribution *graphs = &context->joins->graphs;
+    for (int i = PYRO_GRAPH_UNKNOWN + 1; i < PYRO_GRAPH_SOURCE_COUNT; i++)
+        if (graphs->time_ns[i] > 0)
+            return true;
+    return false;
+}
+
 /* Work per time, compared with the peak of where it ran. */
 static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
 {
@@ -263,7 +274,7 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
             most = d;
     if (flops[most] > 0)
         row->dtype = pyro_dtype_name((pyro_dtype)most);
-    if (row->flops <= 0 || time_ns <= 0)
+    if (row->flops <= 0 || time_ns <= 0 || (on_device && has_replays(context)))
         return;
     row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
     double peak = flops[most] > 0 ? pyro_context_peak(context, on_device, (uint8_t)most) : 0;

@@ -55,12 +55,10 @@ void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *
     pyro_buf_free(&text);
 }
 
-void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns)
+void pyro_cell_rate(pyro_table *table, double per_s)
 {
     char text[PYRO_UNIT_TEXT];
-    double rate = duration_ns > 0 ? (double)work / (double)duration_ns * 1e9 : -1;
 
-    pyro_table_cell(table, work <= 0 || rate < 0 || rate >= 9e18
-                               ? "-"
-                               : pyro_format_count(text, (int64_t)rate));
+    pyro_table_cell(table,
+                    per_s > 0 && per_s < 9e18 ? pyro_format_count(text, (int64_t)per_s) : "-");
 }

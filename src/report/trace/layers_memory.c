@@ -59,7 +59,7 @@ static void add_layer(pyro_trace_writer *w, memory_layer_table *layers, const py
     pyro_cell_duration(table, w->on_host ? row->backward_host_ns : row->backward_device_ns);
     pyro_cell_duration(table, self_ns);
     pyro_cell_share(table, self_ns, layers->whole_ns);
-    pyro_cell_rate(table, row->flops, pyro_layer_total_ns(row, w->on_host));
+    pyro_cell_rate(table, row->flops_per_s);
     if (layers->with_class)
         pyro_table_cell(table, row->class_name);
     layers->shown_ns += self_ns;

@@ -85,7 +85,7 @@ static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_
     pyro_cell_count(table, row->calls);
     pyro_cell_duration(table, self_ns);
     pyro_cell_share(table, self_ns, w->whole_ns);
-    pyro_cell_rate(table, row->flops_per_s < 9e18 ? (int64_t)row->flops_per_s : -1, 1000000000);
+    pyro_cell_rate(table, row->flops_per_s);
     cell_dtypes(table, row->dtype);
     if (layout == OPS_BY_SHAPE)
         return;

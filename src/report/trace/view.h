@@ -60,7 +60,7 @@ void pyro_cell_share(pyro_table *table, int64_t part, int64_t whole);
 void pyro_cell_count(pyro_table *table, int64_t count);
 /* A layer's path, cut when it is longer than a third of the line; "-" when missing. */
 void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
-/* Work in a time, "12.30 T"; "-" when either is unknown. */
-void pyro_cell_rate(pyro_table *table, int64_t work, int64_t duration_ns);
+/* "12.30 T"; "-" when unknown. */
+void pyro_cell_rate(pyro_table *table, double per_s);
 
 #endif

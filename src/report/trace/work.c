@@ -35,7 +35,7 @@ static void add_row(pyro_trace_writer *w, pyro_table *table, const pyro_layer_ro
     cell_amount(table, row->bytes, pyro_format_bytes);
     cell_amount(table, row->allocated_bytes, pyro_format_bytes);
     pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
-    pyro_cell_rate(table, row->flops, pyro_layer_total_ns(row, w->on_host));
+    pyro_cell_rate(table, row->flops_per_s);
     pyro_table_cell(table,
                     row->peak_share >= 0 ? pyro_format_share(text, row->peak_share, 1) : "-");
 }

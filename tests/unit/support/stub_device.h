@@ -27,6 +27,15 @@ static inline void stub_find(void *library, void *target, const char *name)
     memcpy(target, &symbol, sizeof symbol);
 }
 
+/* The name that a kernel has in a recording: mangled where no C++ runtime is installed, as under an
+ * emulator. */
+static inline const char *stub_kernel_name(const char *mangled, const char *readable)
+{
+    bool can_demangle = dlsym(RTLD_DEFAULT, "__cxa_demangle") ||
+                        dlopen("libstdc++.so.6", RTLD_LAZY);
+    return can_demangle ? readable : mangled;
+}
+
 /* Makes the stub the library that the collector loads; false if it cannot be loaded. */
 static inline bool stub_device_open(stub_device *device)
 {

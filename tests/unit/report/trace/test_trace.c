@@ -62,6 +62,7 @@ static const pyro_layer_row layers[] = {
      .backward_device_self_ns = 30 * MS,
      .kernels = 3,
      .flops = INT64_C(500000000000),
+     .flops_per_s = 1e13,
      .bytes = 1000,
      .shapes = "[[1, 3]]"},
     {.path = "block.\033[31mnorm",
