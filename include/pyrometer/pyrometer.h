@@ -2,6 +2,7 @@
 #ifndef PYROMETER_H
 #define PYROMETER_H
 
+#include <pyrometer/analysis.h>
 #include <pyrometer/catalog.h>
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
