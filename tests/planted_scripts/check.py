@@ -1,0 +1,140 @@
+"""Records the planted scripts and compares the findings with what was planted.
+
+    python tests/planted_scripts/check.py [--device cuda] [-o FOLDER] [NAME ...]
+
+Of a script, the planted problem must be the first finding, at its line or layer. Of the fixed
+script, it must be gone, and no finding that the first one lacks may be worth over 5% of the time.
+"""
+
+import argparse
+import importlib
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import recording  # noqa: E402
+import torch  # noqa: E402
+
+import pyrometer  # noqa: E402
+
+NAMES = (
+    "slow_loader",
+    "items",
+    "float64",
+    "single_tensor_updates",
+    "leak",
+    "needless_copies",
+    "tiny_ops",
+    "attention",
+    "pageable_copies",
+    "small_collectives",
+)
+MOST_NEW_SHARE = 0.05
+
+
+def load(name):
+    return importlib.import_module(name)
+
+
+def names_for(device):
+    return [name for name in NAMES if device != "cpu" or not load(name).PLANTED.needs_device]
+
+
+def is_at(place, script):
+    """Whether a place is the planted one: its layer, its line, or the function around it, whose
+    first line is what torch.profiler records."""
+    planted = script.PLANTED
+    if planted.layer and place == planted.layer:
+        return True
+    found = re.fullmatch(r"(.*)\((\d+)\): (.*)", place)
+    if not found or not found[1].endswith(f"{script.__name__}.py"):
+        return False
+    is_line = int(found[2]) == recording.planted_line(script)
+    return is_line or found[3].split(".")[-1] == planted.function
+
+
+def describe(finding, span_ns):
+    share = f"{finding['gain_ns'] / span_ns:.0%}" if (finding["gain_ns"] or -1) >= 0 else "-"
+    return f"{finding['id']} ({share}, {finding['place'] or 'no place'})"
+
+
+def span_of(trace):
+    return sum(trace.steps["span_ns"]) or trace.span_ns
+
+
+def check_planted(script, trace, device):
+    """Returns what is wrong; "" if nothing is."""
+    wanted = script.PLANTED.finding_on(device)
+    found = list(trace.findings)
+    first = describe(found[0], span_of(trace)) if found else "nothing"
+    if not found or found[0]["id"] != wanted:
+        return f"first is {first}, not {wanted}"
+    if not is_at(found[0]["place"], script):
+        return f"{first} is at the wrong place"
+    return ""
+
+
+def check_fixed(script, trace, before, device):
+    known = {finding["id"] for finding in before.findings}
+    known |= {part["id"] for part in before.finding_parts}
+    for finding in trace.findings:
+        gain_ns = finding["gain_ns"]
+        if finding["id"] == script.PLANTED.finding_on(device):
+            return f"{describe(finding, span_of(trace))} is still there"
+        if finding["id"] not in known and (gain_ns or 0) > MOST_NEW_SHARE * span_of(trace):
+            return f"{describe(finding, span_of(trace))} is new"
+    return ""
+
+
+def mentions_device(path, device):
+    """On a run without a device nothing on the first screen may speak of one."""
+    if device != "cpu":
+        return ""
+    words = re.findall(r"\b(?:device|GPU|CUDA|kernel)s?\b", str(pyrometer.trace(path)))
+    return f"the first screen speaks of {words[0]!r}" if words else ""
+
+
+def check_script(name, folder, device):
+    """Yields (recorder, "planted" or "fixed", what is wrong, the first finding)."""
+    script = load(name)
+    planted = recording.record(script, recording.RECORDERS, folder, device)
+    fixed = recording.record(script, recording.RECORDERS, folder, device, is_fixed=True)
+    for recorder, before, after in zip(recording.RECORDERS, planted, fixed, strict=True):
+        traces = pyrometer.trace(before), pyrometer.trace(after)
+        wrong = check_planted(script, traces[0], device) or mentions_device(before, device)
+        gone = check_fixed(script, traces[1], traces[0], device) or mentions_device(after, device)
+        for kind, trace, problem in zip(("planted", "fixed"), traces, (wrong, gone), strict=True):
+            first = [describe(finding, span_of(trace)) for finding in trace.findings][:1]
+            yield recorder, kind, problem, "".join(first)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help="Scripts to check; default all.")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("-o", "--output", help="Folder that keeps the recordings.")
+    parser.add_argument("--json", help="File for the results.")
+    options = parser.parse_args()
+    if options.device == "cpu":
+        torch.set_num_threads(1)
+    results = []
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(options.output or temporary)
+        folder.mkdir(exist_ok=True)
+        for name in options.names or names_for(options.device):
+            for recorder, kind, problem, first in check_script(name, folder, options.device):
+                results.append([name, recorder, kind, problem])
+                print(f"{'FAIL' if problem else 'ok':4} {name:22} {recorder:9} {kind:7} "
+                      f"{problem or first}", flush=True)  # fmt: skip
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(results))
+    sys.exit(any(problem for *_, problem in results))
+
+
+if __name__ == "__main__":
+    main()
