@@ -47,11 +47,20 @@ static inline bool pyro_steps_are_inferred(pyro_step_source source)
     return source >= PYRO_STEPS_OPTIMIZER;
 }
 
+/* What a recorder adds to the time of the host, in nanoseconds per event; 0 where not measured. */
+typedef struct pyro_recorder_costs {
+    double op_ns;
+    double shapes_ns; /* per op, if it records shapes */
+    double memory_ns; /* per allocation or free */
+    double frame_ns; /* per Python function (torch.profiler) or call of a module (Pyrometer) */
+} pyro_recorder_costs;
+
 /* Measured peak rates of a machine; 0 where not measured. */
 typedef struct pyro_peaks {
     double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
     double int8_ops_per_s;
     double bytes_per_s;
+    pyro_recorder_costs torch_profiler, pyrometer;
 } pyro_peaks;
 /* Loads what `pyrometer doctor --calibrate` measured on this machine; returns false if that is
  * missing or unreadable. */
@@ -269,6 +278,8 @@ typedef struct pyro_cause_row {
     int64_t step; /* number of the step; -1: the whole trace */
     pyro_cause cause;
     int64_t time_ns;
+    int64_t profiler_ns; /* of it, what recording took (an estimate): time that is not lost without
+                          * a profiler */
 } pyro_cause_row;
 
 /* Where the host was in time that has a cause, over all steps; for queued work, what was queued.
@@ -278,8 +289,31 @@ typedef struct pyro_cause_place {
     const char *op, *layer, *line; /* "" unknown */
     const char *sync; /* the call in which the host was when the device became idle; "": none */
     pyro_phase phase;
-    int64_t time_ns, stretches;
+    int64_t time_ns, profiler_ns, stretches;
 } pyro_cause_place;
+
+/* Where the costs per event come from. */
+typedef enum pyro_cost_source {
+    PYRO_COSTS_DEFAULT, /* measured on other machines */
+    PYRO_COSTS_TRACE, /* these, scaled by how fast events follow each other in the trace */
+    PYRO_COSTS_CALIBRATED /* pyrometer doctor --calibrate on the machine of the trace */
+} pyro_cost_source;
+PYRO_API const char *pyro_cost_source_name(pyro_cost_source source); /* "default", ... */
+
+/* Texts speak of what recording cost from this share of the time on. */
+#define PYRO_PROFILER_MATTERS 0.03
+
+/* What recording added to the steps: the part of it that made them longer. An estimate from the
+ * number of events and what each costs. */
+typedef struct pyro_profiler_cost {
+    int64_t time_ns; /* of all steps (or of the whole trace); the sum over the causes */
+    double share; /* of their time */
+    int64_t step_ns; /* the median step as recorded */
+    int64_t step_without_ns; /* without the cost, and the range that it lies in */
+    int64_t step_without_low_ns, step_without_high_ns;
+    int64_t op_ns, memory_ns, frame_ns, call_ns; /* per event */
+    pyro_cost_source source;
+} pyro_profiler_cost;
 
 typedef struct pyro_collective_row {
     const char *kind; /* "allreduce", ... */
@@ -330,6 +364,7 @@ typedef struct pyro_memory_device {
     int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
     int64_t growth_bytes_per_step; /* of live memory between steps; 0: no growth */
     double growth_confidence; /* share of steps that grew */
+    const char *growth_place; /* line, else layer, else op that allocated most of it; "" unknown */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
     const pyro_memory_holder *holders; /* largest first; they sum to the peak */
@@ -436,6 +471,7 @@ typedef struct pyro_analysis {
     size_t cause_count;
     const pyro_cause_place *cause_places; /* longest first */
     size_t cause_place_count;
+    pyro_profiler_cost profiler_cost;
     const pyro_collective_row *collectives;
     size_t collective_count;
     const pyro_counter_row *counters; /* by name */

@@ -3,6 +3,7 @@
  * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
+#include "analyze/host/profiler_cost.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
@@ -205,6 +206,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
+    if (status == PYRO_OK)
+        status = pyro_find_profiler_cost(&context);
     if (status == PYRO_OK)
         status = pyro_make_serving(&context);
     if (status == PYRO_OK)

@@ -19,6 +19,16 @@ static const struct {
     {"bfloat16_flops_per_s", offsetof(pyro_peaks, bfloat16_flops_per_s)},
     {"int8_ops_per_s", offsetof(pyro_peaks, int8_ops_per_s)},
     {"bytes_per_s", offsetof(pyro_peaks, bytes_per_s)},
+#define COSTS(recorder) \
+    {#recorder "_op_ns", offsetof(pyro_peaks, recorder.op_ns)}, \
+        {#recorder "_shapes_ns", offsetof(pyro_peaks, recorder.shapes_ns)}, \
+        {#recorder "_memory_ns", offsetof(pyro_peaks, recorder.memory_ns)}, \
+    { \
+        #recorder "_frame_ns", offsetof(pyro_peaks, recorder.frame_ns) \
+    }
+    COSTS(torch_profiler),
+    COSTS(pyrometer),
+#undef COSTS
 };
 
 /* $XDG_DATA_HOME/pyrometer/peaks-HOST.json, as _capture/doctor.py writes it; free() it. */

@@ -80,16 +80,17 @@ Device time of the steps by phase:
   (whole trace)       12  1.20 ms  1.20 ms         -          -      -
 
 $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
-  6. Memory grows from step to step, at cuda:0
+  5. Memory grows from step to step, at aten::linear
      memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
      the steps; threshold 1% per step in 95%
      -> something keeps tensors alive: losses collected without .item() or
         .detach(), caches, hooks
+  6. Memory bandwidth limits most of the device time, at aten::linear
 
 $ cd ../trace/steps; pyrometer trace host.json | sed -n 5,15p
 Summary:
   Events:               18, over 2.87 ms
-  Device time:          nothing ran on a device; times are the host's
+  Times:                of the host
 
 Where the time went (3 inferred steps, median 1.00 ms):
   Forward                600.0 us   20.9%  #######

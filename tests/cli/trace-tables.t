@@ -370,10 +370,10 @@ Where the time went, by cause (parts that do not overlap):
   All                   2.00 ms  100.0%
 
 $ cd trace; pyrometer trace good-1-training.json --by cause --format csv | head -4
-step,cause,time_ns
-1,compute,90000
-1,copy,10000
-1,python,530000
+step,cause,time_ns,profiler_ns
+1,compute,90000,0
+1,copy,10000,0
+1,python,530000,6900
 
 # Findings can be left out by their ids.
 $ cd trace; pyrometer trace good-1-training.json --by finding --format csv | cut -d, -f1

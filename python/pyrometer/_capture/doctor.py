@@ -260,8 +260,11 @@ def _multiply(torch: Any, dtype: Any, size: int) -> float | None:
 
 
 def calibrate() -> dict[str, Any]:
-    """Measures matrix products by type and a copy, through torch, and stores the rates."""
+    """Measures matrix products by type and a copy, through torch, and what recording costs. Stores
+    the results."""
     import torch
+
+    from pyrometer._capture import recorder_costs
 
     peaks: dict[str, Any] = {
         "schema": "pyrometer.peaks/1",
@@ -283,6 +286,7 @@ def calibrate() -> dict[str, Any]:
         target = torch.empty_like(source)
         # Every byte is read once and written once.
         peaks["bytes_per_s"] = 2 * 64 * 2**20 / _best_s(lambda: target.copy_(source))
+    peaks |= recorder_costs.measure(torch)
     path = peaks_path()
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(f".{os.getpid()}")

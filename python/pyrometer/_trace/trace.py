@@ -275,6 +275,11 @@ class Trace:
         return dict(self._data["startup"])
 
     @property
+    def profiler_cost(self) -> dict[str, Any]:
+        """What recording added to the steps, and how long a step takes without it: an estimate."""
+        return dict(self._data["profiler_cost"])
+
+    @property
     def serving_summary(self) -> dict[str, Any]:
         """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
         return dict(self._data["serving_summary"])

@@ -22,7 +22,7 @@ struct pyro_place_sum {
     uint32_t sync_name; /* PYRO_NO_ID: none */
     uint32_t layer, name;
     uint8_t phase;
-    int64_t event_ns, time_ns, stretches;
+    int64_t event_ns, time_ns, profiler_ns, stretches;
 };
 
 static uint64_t mix(uint64_t hash, uint64_t value)
@@ -67,10 +67,11 @@ static uint32_t named_event(const pyro_analysis_context *context, uint32_t event
 }
 
 bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
-                           pyro_cause cause, uint32_t event, uint32_t sync, int64_t time_ns)
+                           const pyro_lost_part *part)
 {
     const pyro_joins *joins = context->joins;
-    pyro_place_sum wanted = {.cause = cause,
+    uint32_t event = part->event;
+    pyro_place_sum wanted = {.cause = part->cause,
                              .event = event,
                              .sync_name = PYRO_NO_ID,
                              .layer = PYRO_NO_LAYER,
@@ -81,16 +82,17 @@ bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_contex
         wanted.name = context->trace->name[named_event(context, event)];
         wanted.phase = joins->phase[event];
     }
-    if (sync != PYRO_NO_EVENT)
-        wanted.sync_name = context->trace->name[sync];
+    if (part->sync != PYRO_NO_EVENT)
+        wanted.sync_name = context->trace->name[part->sync];
     pyro_place_sum *sum = find_sum(places, &wanted);
     if (!sum)
         return false;
-    sum->time_ns = pyro_add_ns(sum->time_ns, time_ns);
+    sum->time_ns = pyro_add_ns(sum->time_ns, part->time_ns);
+    sum->profiler_ns = pyro_add_ns(sum->profiler_ns, part->profiler_ns);
     sum->stretches++;
-    if (time_ns > sum->event_ns) {
+    if (part->time_ns > sum->event_ns) {
         sum->event = event;
-        sum->event_ns = time_ns;
+        sum->event_ns = part->time_ns;
     }
     return true;
 }
@@ -129,6 +131,7 @@ static void begin_place(ranked_place *place, const pyro_analysis_context *contex
                                     .sync = pyro_trace_text(context->trace, sum->sync_name),
                                     .phase = (pyro_phase)sum->phase,
                                     .time_ns = sum->time_ns,
+                                    .profiler_ns = sum->profiler_ns,
                                     .stretches = sum->stretches};
 }
 
@@ -194,6 +197,7 @@ static size_t merge_equal(ranked_place *places, size_t count)
             continue;
         }
         last->row.time_ns = pyro_add_ns(last->row.time_ns, places[i].row.time_ns);
+        last->row.profiler_ns = pyro_add_ns(last->row.profiler_ns, places[i].row.profiler_ns);
         last->row.stretches += places[i].row.stretches;
         last->order = places[i].order < last->order ? places[i].order : last->order;
     }

@@ -12,10 +12,16 @@ typedef struct pyro_cause_places {
     size_t count, capacity;
 } pyro_cause_places; /* begins as zeros */
 
-/* Adds time in which `event` explains what happened (PYRO_NO_EVENT: nothing does), after `sync`, in
- * which the host was when the device became idle (or PYRO_NO_EVENT). */
+/* Time in which `event` explains what happened (PYRO_NO_EVENT: nothing does), after `sync`, in which
+ * the host was when the device became idle (or PYRO_NO_EVENT). */
+typedef struct pyro_lost_part {
+    pyro_cause cause;
+    uint32_t event, sync;
+    int64_t time_ns, profiler_ns;
+} pyro_lost_part;
+
 bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
-                           pyro_cause cause, uint32_t event, uint32_t sync, int64_t time_ns);
+                           const pyro_lost_part *part);
 /* Makes the rows of the result. */
 int pyro_cause_places_finish(pyro_cause_places *places, pyro_analysis_context *context);
 void pyro_cause_places_free(pyro_cause_places *places);

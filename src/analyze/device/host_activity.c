@@ -31,6 +31,7 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
     count_events(context, counts);
+    int status = pyro_event_costs_find(&threads->costs, context);
     while (threads->count < PYRO_HOST_THREADS) {
         size_t most = tracks;
         for (size_t i = 0; i < tracks; i++)
@@ -43,7 +44,7 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
             .track = (uint16_t)most, .running = PYRO_NO_EVENT, .loading_until_ns = INT64_MIN};
         threads->slot_of_track[most] = (uint8_t)++threads->count;
     }
-    return PYRO_OK;
+    return status;
 }
 
 static pyro_host_thread *thread_of(pyro_host_threads *threads, uint32_t event)
@@ -51,6 +52,21 @@ static pyro_host_thread *thread_of(pyro_host_threads *threads, uint32_t event)
     const pyro_trace *trace = threads->context->trace;
     uint8_t slot = threads->slot_of_track[trace->track[event]];
     return slot && pyro_event_is_host(trace->category[event]) ? &threads->threads[slot - 1] : NULL;
+}
+
+/* Adds what recording an event cost. A host that waits for the device catches up there: without a
+ * profiler it would only wait longer. */
+static void owe_for(pyro_host_threads *threads, uint32_t event)
+{
+    const pyro_trace *trace = threads->context->trace;
+    uint8_t category = trace->category[event];
+    if (!threads->costs.by_category[category] || !threads->slot_of_track[trace->track[event]])
+        return;
+    threads->owed_ns += threads->costs.by_category[category];
+    if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
+        trace->start_ns[event] < threads->busy_until_ns &&
+        pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)
+        threads->owed_ns = 0;
 }
 
 /* Passes the events that started until now. Returns when the next one starts. */
@@ -61,10 +77,11 @@ static int64_t pass_starts(pyro_host_threads *threads, int64_t now_ns)
     for (; threads->next < trace->count; threads->next++) {
         uint32_t event = context->joins->by_time[threads->next];
         pyro_host_thread *thread = thread_of(threads, event);
+        if (thread && trace->start_ns[event] > now_ns)
+            return trace->start_ns[event];
+        owe_for(threads, event);
         if (!thread)
             continue;
-        if (trace->start_ns[event] > now_ns)
-            return trace->start_ns[event];
         int64_t end = pyro_event_end_ns(trace, event);
         thread->running = event;
         if (end > thread->loading_until_ns &&
@@ -72,6 +89,20 @@ static int64_t pass_starts(pyro_host_threads *threads, int64_t now_ns)
             thread->loading_until_ns = end;
     }
     return INT64_MAX;
+}
+
+void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns)
+{
+    pass_starts(threads, now_ns);
+    threads->owed_ns = 0;
+}
+
+/* Work.wait() of torch.distributed: what another thread does tells more. */
+static bool is_blocked(const pyro_trace *trace, uint32_t event)
+{
+    static const char wait[] = "<built-in method wait of ";
+    return trace->category[event] == PYRO_EVENT_PYTHON &&
+           !strncmp(pyro_event_name(trace, event), wait, sizeof wait - 1);
 }
 
 static pyro_host_state state_of(pyro_host_threads *threads, const pyro_host_thread *thread,
@@ -90,7 +121,7 @@ static pyro_host_state state_of(pyro_host_threads *threads, const pyro_host_thre
     case PYRO_EVENT_OP:
         return traits & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON : PYRO_HOST_CALL;
     default:
-        return PYRO_HOST_PYTHON;
+        return is_blocked(context->trace, thread->running) ? PYRO_HOST_BLOCKED : PYRO_HOST_PYTHON;
     }
 }
 

@@ -7,6 +7,7 @@
 #define PYRO_ANALYZE_DEVICE_HOST_ACTIVITY_H
 
 #include "analyze/analyze.h"
+#include "analyze/host/profiler_cost.h"
 
 /* Threads that are followed: those with the most launches (without any, with the most ops). */
 #define PYRO_HOST_THREADS 8
@@ -14,6 +15,7 @@
 /* What a thread does, the least telling first. */
 typedef enum pyro_host_state {
     PYRO_HOST_NOTHING, /* nothing that was recorded */
+    PYRO_HOST_BLOCKED, /* a frame that waits for another thread */
     PYRO_HOST_PYTHON,  /* a frame or an annotation, outside of ops */
     PYRO_HOST_CALL,    /* an op, or a call of the runtime */
     PYRO_HOST_WAITING, /* a call that waits for the device */
@@ -39,9 +41,23 @@ typedef struct pyro_host_threads {
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
     size_t next;            /* first event in order of time that was not passed */
+    pyro_event_costs costs;
+    /* What recording the passed events cost the host. A device that works does not wait for that;
+     * the next stretch in which the host is late takes it. */
+    int64_t owed_ns;
+    int64_t busy_until_ns;  /* a wait that began before this waited for the device */
 } pyro_host_threads;
 
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context);
+
+/* The host is late from `now_ns` on, after the device has worked. */
+static inline void pyro_host_threads_begin_idle(pyro_host_threads *threads, int64_t now_ns)
+{
+    threads->busy_until_ns = now_ns;
+}
+
+/* Passes the events until `now_ns`, and forgets what recording them cost. */
+void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns);
 
 /*
  * What the host does at `now_ns`, which must not decrease from call to call. A thread in a call

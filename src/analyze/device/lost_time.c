@@ -22,6 +22,7 @@ enum { COMPUTE, COMMUNICATION, PEER_WAIT, COPY, CLASS_COUNT };
 /* Time up to now, by cause. */
 typedef struct cause_sums {
     int64_t ns[PYRO_CAUSE_COUNT];
+    int64_t profiler_ns[PYRO_CAUSE_COUNT]; /* of it, what recording took */
 } cause_sums;
 
 typedef struct lost_state {
@@ -50,8 +51,10 @@ static void close_window(lost_state *state, const pyro_boundary *boundary)
 {
     cause_sums *sums = &state->windows[boundary->window];
     int sign = boundary->is_end ? 1 : -1;
-    for (int cause = 0; cause < PYRO_CAUSE_COUNT; cause++)
+    for (int cause = 0; cause < PYRO_CAUSE_COUNT; cause++) {
         sums->ns[cause] += sign * state->total.ns[cause];
+        sums->profiler_ns[cause] += sign * state->total.profiler_ns[cause];
+    }
 }
 
 static bool is_in_window(const lost_state *state)
@@ -60,13 +63,30 @@ static bool is_in_window(const lost_state *state)
            state->context->boundaries[state->next_boundary - 1].owner != PYRO_NO_EVENT;
 }
 
+/* Causes in which the host is late; it would be less so without what recording took. */
+#define LATE_HOST_CAUSES \
+    (1u << PYRO_CAUSE_PYTHON | 1u << PYRO_CAUSE_OPS | 1u << PYRO_CAUSE_DATA_LOADING | \
+     1u << PYRO_CAUSE_BEFORE_FIRST | 1u << PYRO_CAUSE_AFTER_LAST)
+
+/* The part of a stretch that recording took. */
+static int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_ns)
+{
+    int64_t *owed_ns = &state->threads.owed_ns;
+    int64_t part_ns = duration_ns < *owed_ns ? duration_ns : *owed_ns;
+    if (!(LATE_HOST_CAUSES >> cause & 1) || part_ns <= 0)
+        return 0;
+    *owed_ns -= part_ns;
+    return part_ns;
+}
+
 static void add_part(lost_state *state, pyro_cause cause, int64_t duration_ns, uint32_t event,
                      uint32_t sync)
 {
+    pyro_lost_part part = {cause, event, sync, duration_ns, take_owed(state, cause, duration_ns)};
     state->total.ns[cause] += duration_ns;
+    state->total.profiler_ns[cause] += part.profiler_ns;
     if (duration_ns > 0 && is_in_window(state))
-        state->memory_out |= !pyro_cause_places_add(&state->places, state->context, cause, event,
-                                                    sync, duration_ns);
+        state->memory_out |= !pyro_cause_places_add(&state->places, state->context, &part);
 }
 
 /* Adds a stretch, which begins where the last one ended, cut where windows start and end. */
@@ -192,6 +212,9 @@ static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
         idle.launch_ns = launch_time(state, &idle);
         idle.track = context->trace->track[launch];
     }
+    pyro_host_threads_begin_idle(&state->threads, start_ns);
+    if (state->has_begun && state->next == PYRO_NO_EVENT)
+        pyro_host_threads_settle(&state->threads, start_ns);
     explain_late_host(state, &idle);
     if (end_ns - idle.launch_ns > WAKE_UP_NS)
         explain_late_start(state, &idle);
@@ -253,6 +276,15 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     return state->memory_out ? pyro_fail_memory(context->error) : PYRO_OK;
 }
 
+static void tell_costs(pyro_profiler_cost *cost, const pyro_event_costs *costs)
+{
+    cost->op_ns = costs->by_category[PYRO_EVENT_OP];
+    cost->memory_ns = costs->by_category[PYRO_EVENT_MEMORY];
+    cost->frame_ns = costs->by_category[PYRO_EVENT_PYTHON];
+    cost->call_ns = costs->by_category[PYRO_EVENT_RUNTIME];
+    cost->source = costs->source;
+}
+
 static int make_rows(lost_state *state, pyro_analysis_context *context)
 {
     size_t count = 0, most = context->window_count * PYRO_CAUSE_COUNT;
@@ -262,11 +294,14 @@ static int make_rows(lost_state *state, pyro_analysis_context *context)
     for (size_t i = 0; i < context->window_count; i++)
         for (int cause = 0; cause < PYRO_CAUSE_COUNT; cause++)
             if (state->windows[i].ns[cause])
-                rows[count++] = (pyro_cause_row){.step = context->windows[i].number,
-                                                 .cause = (pyro_cause)cause,
-                                                 .time_ns = state->windows[i].ns[cause]};
+                rows[count++] = (pyro_cause_row){
+                    .step = context->windows[i].number,
+                    .cause = (pyro_cause)cause,
+                    .time_ns = state->windows[i].ns[cause],
+                    .profiler_ns = state->windows[i].profiler_ns[cause]};
     context->result->causes = rows;
     context->result->cause_count = count;
+    tell_costs(&context->result->profiler_cost, &state->threads.costs);
     return PYRO_OK;
 }
 

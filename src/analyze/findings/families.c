@@ -70,15 +70,30 @@ static int compare_found(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
-/* Kernel time that one finding would save cannot be saved again by the next; the gap to the roofline
- * is what the others leave of it. */
-static void limit_kernel_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
+/* Findings about the work itself: kernels, or ops and Python code where nothing ran on a device. */
+static bool is_about_work(const pyro_finder *finder, const char *id)
 {
-    int64_t left_ns = finder->cause_ns[PYRO_CAUSE_COMPUTE], taken_ns = 0;
+    static const char *const ids[] = {"single-tensor-optimizer", "items-in-loops",
+                                      "repeated-selects", "small-ops"};
+    return is_about_kernels(id) || (!finder->has_device_work && IS_ONE_OF(id, ids));
+}
+
+static int64_t work_ns(const pyro_finder *finder)
+{
+    return finder->has_device_work
+               ? finder->cause_ns[PYRO_CAUSE_COMPUTE]
+               : finder->cause_ns[PYRO_CAUSE_OPS] + finder->cause_ns[PYRO_CAUSE_PYTHON];
+}
+
+/* Time that one finding would save cannot be saved again by the next; the gap to the roofline
+ * is what the others leave of it. */
+static void limit_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
+{
+    int64_t left_ns = work_ns(finder), taken_ns = 0;
     pyro_found *roofline = NULL;
     for (size_t i = 0; i < count; i++) {
         pyro_evidence *evidence = &leaders[i]->evidence;
-        if (!is_about_kernels(leaders[i]->id) || evidence->gain_ns < 0)
+        if (!is_about_work(finder, leaders[i]->id) || evidence->gain_ns < 0)
             continue;
         if (!strcmp(leaders[i]->id, "far-from-roofline")) {
             roofline = leaders[i];
@@ -185,7 +200,7 @@ int pyro_list_findings(pyro_analysis_context *context, const pyro_finder *finder
     size_t leader_count = find_leaders(found, count, leaders);
     if (leader_count)
         qsort(leaders, leader_count, sizeof(pyro_found *), compare_found);
-    limit_kernel_gains(leaders, leader_count, finder);
+    limit_gains(leaders, leader_count, finder);
     if (leader_count)
         qsort(leaders, leader_count, sizeof(pyro_found *), compare_found);
     for (size_t i = 0; i < leader_count; i++) {

@@ -6,6 +6,7 @@
 #include "analyze/signature.h"
 #include "graph/op_groups.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *pyro_first_text(const char *a, const char *b, const char *c)
@@ -123,6 +124,23 @@ size_t pyro_argument_dims(const char *dims, int n, const char **out)
     return 0;
 }
 
+int64_t pyro_largest_elements(const char *dims, int64_t limit)
+{
+    int64_t largest = -1;
+    for (const char *at = dims; (at = strpbrk(at, "0123456789"));) {
+        int64_t elements = 1;
+        while (*at >= '0' && *at <= '9') {
+            char *end;
+            int64_t size = strtoll(at, &end, 10);
+            bool is_over = elements > limit || (size > 0 && elements > limit / size);
+            elements = is_over ? limit + 1 : elements * size;
+            at = end + strspn(end, ", ");
+        }
+        largest = elements > largest ? elements : largest;
+    }
+    return largest;
+}
+
 const char *pyro_finder_dims(const pyro_finder *finder, uint32_t op)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -168,6 +186,8 @@ int64_t pyro_finder_whole_ns(const pyro_finder *finder)
 /* Whether a more specific finding explains this time. */
 static bool is_claimed(const pyro_finder *finder, const pyro_cause_place *place)
 {
+    if (finder->claims_collectives && pyro_is_communication(place->op))
+        return true;
     if (place->sync[0])
         return finder->claims_waits;
     return finder->claims_optimizer && place->phase == PYRO_PHASE_OPTIMIZER;
@@ -179,12 +199,76 @@ int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes)
     for (size_t i = 0; i < finder->result->cause_place_count; i++) {
         const pyro_cause_place *place = &finder->result->cause_places[i];
         if (causes >> place->cause & 1 && !is_claimed(finder, place))
-            late += place->time_ns;
+            late += pyro_place_lost_ns(place);
     }
     return late;
 }
 
+const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidence *evidence,
+                                         unsigned causes)
+{
+    int64_t taken_ns = 0;
+    for (int cause = 0; cause < PYRO_CAUSE_COUNT; cause++)
+        taken_ns += causes >> cause & 1 ? finder->profiler_ns[cause] : 0;
+    if ((double)taken_ns < PYRO_PROFILER_MATTERS * (double)finder->span_ns)
+        return "";
+    return pyro_evidence_text(evidence, ", besides %.3f ms that %s takes", (double)taken_ns / 1e6,
+                              finder->result->is_captured ? "the recorder" : "the profiler");
+}
+
+int64_t pyro_finder_cost_ns(const pyro_finder *finder, uint32_t event)
+{
+    const pyro_profiler_cost *cost = &finder->result->profiler_cost;
+    switch (finder->context->trace->category[event]) {
+    case PYRO_EVENT_OP:
+    case PYRO_EVENT_ANNOTATION:
+        return cost->op_ns;
+    case PYRO_EVENT_PYTHON:
+        return cost->frame_ns;
+    case PYRO_EVENT_MEMORY:
+        return cost->memory_ns;
+    case PYRO_EVENT_RUNTIME:
+    case PYRO_EVENT_DRIVER:
+        return cost->call_ns;
+    default:
+        return 0;
+    }
+}
+
+/* The first place in the order of time at or after a time. */
+static size_t find_time(const pyro_analysis_context *context, int64_t time_ns)
+{
+    size_t low = 0, high = context->trace->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (context->trace->start_ns[context->joins->by_time[middle]] < time_ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t pyro_finder_cost_between_ns(const pyro_finder *finder, uint32_t first, uint32_t last)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t cost_ns = 0, end_ns = pyro_event_end_ns(trace, last);
+    for (size_t i = find_time(finder->context, trace->start_ns[first]); i < trace->count; i++) {
+        uint32_t event = finder->context->joins->by_time[i];
+        if (trace->start_ns[event] >= end_ns)
+            break;
+        if (trace->track[event] == trace->track[first])
+            cost_ns += pyro_finder_cost_ns(finder, event);
+    }
+    return cost_ns;
+}
+
 const char *pyro_finder_whole(const pyro_finder *finder)
 {
-    return finder->context->windows_are_steps ? "the step time" : "the time";
+    bool is_step = finder->context->windows_are_steps, is_own = finder->result->is_captured;
+    if (finder->result->profiler_cost.share < PYRO_PROFILER_MATTERS)
+        return is_step ? "the step time" : "the time";
+    if (is_own)
+        return is_step ? "the step time without the recorder" : "the time without the recorder";
+    return is_step ? "the step time without the profiler" : "the time without the profiler";
 }

@@ -29,11 +29,16 @@ static void sum_steps(pyro_finder *finder)
     const pyro_analysis *result = finder->result;
     for (size_t i = 0; i < result->step_count; i++)
         finder->span_ns += result->steps[i].span_ns;
-    for (size_t i = 0; i < result->cause_count; i++)
-        finder->cause_ns[result->causes[i].cause] += result->causes[i].time_ns;
+    for (size_t i = 0; i < result->cause_count; i++) {
+        const pyro_cause_row *row = &result->causes[i];
+        finder->cause_ns[row->cause] += row->time_ns - row->profiler_ns;
+        finder->profiler_ns[row->cause] += row->profiler_ns;
+    }
     finder->steps = result->step_count ? (int64_t)result->step_count : 1;
     if (!finder->span_ns)
         finder->span_ns = result->span_ns;
+    if (result->profiler_cost.time_ns < finder->span_ns)
+        finder->span_ns -= result->profiler_cost.time_ns;
     finder->has_device_work = result->device_total_ns > 0;
 }
 
@@ -108,7 +113,8 @@ static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
 static bool comes_last(pyro_detector detector)
 {
     return detector == pyro_detect_host_bound || detector == pyro_detect_launch_overhead ||
-           detector == pyro_detect_short_kernels || detector == pyro_detect_slow_launches;
+           detector == pyro_detect_short_kernels || detector == pyro_detect_slow_launches ||
+           detector == pyro_detect_small_ops;
 }
 
 /* The first worker starts with the slowest rules, which share a roofline. */
@@ -136,6 +142,11 @@ static void run_last_rules(rule_job *job)
         finder->claims_waits |= job->is_found[i] && rules[i].detect == pyro_detect_synchronizations;
         finder->claims_optimizer |= job->is_found[i] &&
                                     rules[i].detect == pyro_detect_single_tensor_optimizer;
+        finder->claims_collectives |= job->is_found[i] &&
+                                      rules[i].detect == pyro_detect_small_collectives;
+        finder->claims_loops |= job->is_found[i] &&
+                                (rules[i].detect == pyro_detect_repeated_selects ||
+                                 rules[i].detect == pyro_detect_items_in_loops);
     }
     for (size_t i = 0; i < RULE_COUNT && !finder->memory_out; i++)
         if (comes_last(rules[i].detect))

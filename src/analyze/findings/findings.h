@@ -20,11 +20,12 @@ typedef struct pyro_roofline {
 typedef struct pyro_finder {
     pyro_analysis_context *context;
     const pyro_analysis *result;
-    int64_t span_ns;      /* of all steps, or of the whole trace */
+    int64_t span_ns;      /* of all steps, or of the whole trace, without what recording took */
     int64_t steps;        /* 1 where the trace has none */
-    int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps */
-    bool claims_waits, claims_optimizer; /* more specific findings explain these parts of the
-                                          * host's lateness */
+    int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps, without what recording took */
+    int64_t profiler_ns[PYRO_CAUSE_COUNT]; /* what recording took of each */
+    /* More specific findings explain these parts of the host's lateness. */
+    bool claims_waits, claims_optimizer, claims_loops, claims_collectives;
     unsigned in_use;    /* PYRO_USE_*: what the run does already */
     bool has_device_work;
     bool memory_out;      /* set by detectors and pyro_finder_* */
@@ -77,9 +78,23 @@ const char *pyro_advice_of(const pyro_finder *finder, const char *id, const char
 /* The causes of lateness of the host, as bits: Python code, ops, launch latency. */
 #define PYRO_LATE_CAUSES \
     (1u << PYRO_CAUSE_PYTHON | 1u << PYRO_CAUSE_OPS | 1u << PYRO_CAUSE_LAUNCH_LATENCY)
-/* Time of these causes (bits) in which the host was late, without what other findings explain. */
+/* Time of these causes (bits) in which the host was late, without what other findings explain and
+ * what recording took. */
 int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes);
-/* "the step time", or "the time" where no steps are known. */
+/* Time of a place that would be lost without a profiler too. */
+static inline int64_t pyro_place_lost_ns(const pyro_cause_place *place)
+{
+    return place->time_ns - place->profiler_ns;
+}
+/* ", besides 1.234 ms that the profiler takes" of these causes (bits); "" where that is nothing. */
+const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidence *evidence,
+                                         unsigned causes);
+/* What recording an event took of the host's time. */
+int64_t pyro_finder_cost_ns(const pyro_finder *finder, uint32_t event);
+/* What recording took in a part of a track, between the starts of two of its events. */
+int64_t pyro_finder_cost_between_ns(const pyro_finder *finder, uint32_t first, uint32_t last);
+/* "the step time", or "the time" where no steps are known; "... without the profiler" where that
+ * differs. */
 const char *pyro_finder_whole(const pyro_finder *finder);
 
 /* True for detectors that need finder->roofline, which takes long to make: one thread runs them. */
@@ -107,6 +122,9 @@ bool pyro_is_one_of(const char *name, const char *const *words, size_t count);
 #define IS_ONE_OF(name, words) pyro_is_one_of(name, words, sizeof(words) / sizeof *(words))
 /* Dims of the nth argument in a text of "Input Dims". Returns their length, 0 when it is missing. */
 size_t pyro_argument_dims(const char *dims, int n, const char **out);
+/* Elements of the largest tensor in a text of "Input Dims", at most one more than the limit; -1 when
+ * it has none. */
+int64_t pyro_largest_elements(const char *dims, int64_t limit);
 /* Texts of an op's inputs; "" when they are unknown. */
 const char *pyro_finder_dims(const pyro_finder *finder, uint32_t op);
 const char *pyro_finder_concrete(const pyro_finder *finder, uint32_t op);

@@ -115,6 +115,27 @@ static bool is_host_copy(const char *kind)
     return strstr(kind, "HtoD") || strstr(kind, "DtoH");
 }
 
+/* The longest copy from or to pageable memory; PYRO_NO_EVENT. */
+static uint32_t longest_pageable(const pyro_finder *finder)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint32_t longest = PYRO_NO_EVENT;
+    for (uint32_t i = 0; i < trace->count; i++)
+        if (trace->category[i] == PYRO_EVENT_MEMCPY &&
+            strcasestr(pyro_event_name(trace, i), "pageable") &&
+            pyro_context_wants(finder->context, i) &&
+            (longest == PYRO_NO_EVENT || trace->duration_ns[i] > trace->duration_ns[longest]))
+            longest = i;
+    return longest;
+}
+
+/* Where device work was launched. */
+static const char *launch_place(pyro_finder *finder, uint32_t event)
+{
+    uint32_t launch = event == PYRO_NO_EVENT ? event : finder->context->joins->launch[event];
+    return pyro_finder_place(finder, launch);
+}
+
 /* Numbers fetched by item() are pageable too, but too small to matter. */
 DETECTOR(pageable_copies)
 {
@@ -135,8 +156,9 @@ DETECTOR(pageable_copies)
     /* Copies that other work covers delay nothing. */
     int64_t exposed = finder->cause_ns[PYRO_CAUSE_COPY];
     evidence->value = (double)bytes / (1 << 20);
-    evidence->gain_ns = total / 2 < exposed ? total / 2 : exposed;
-    evidence->gain_basis = "half of the time of these copies, at most what nothing covers";
+    evidence->gain_ns = total < exposed ? total : exposed;
+    evidence->gain_basis = "time of these copies that nothing covers";
+    evidence->place = launch_place(finder, longest_pageable(finder));
     pyro_evidence_say(evidence,
                       "%" PRId64 " copies of %.1f MiB from or to pageable memory take %.3f ms",
                       calls, evidence->value, ms(total));

@@ -46,7 +46,7 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
         for (size_t k = i; k < result->cause_place_count; k++)
             if (causes >> result->cause_places[k].cause & 1 &&
                 text_of(&result->cause_places[k], which) == text)
-                time_ns += result->cause_places[k].time_ns;
+                time_ns += pyro_place_lost_ns(&result->cause_places[k]);
         if (time_ns > best.time_ns)
             best = (best_place){text, time_ns};
     }
@@ -80,9 +80,10 @@ DETECTOR(data_loading)
     evidence->gain_ns = lost;
     evidence->gain_basis = "time in data loading while no device worked";
     evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
-    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " loads) is data loading%s",
+    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " loads) is data loading%s%s",
                       evidence->value * 100, pyro_finder_whole(finder), ms(lost), loading->calls,
-                      finder->has_device_work ? " while no device worked" : "");
+                      finder->has_device_work ? " while no device worked" : "",
+                      pyro_finder_besides_profiler(finder, evidence, CAUSE(DATA_LOADING)));
     if (!finder->has_device_work)
         evidence->gain_basis = "time in data loading";
     return true;
@@ -99,9 +100,10 @@ DETECTOR(host_bound)
     evidence->gain_basis = "idle time before launches and until they took effect";
     evidence->place = place_of(finder, LATE).text;
     pyro_evidence_say(evidence,
-                      "the device waited %.1f%% of %s (%.3f ms) for the host; %" PRId64
+                      "the device waited %.1f%% of %s (%.3f ms) for the host%s; %" PRId64
                       " kernels were launched after all earlier ones had finished",
                       evidence->value * 100, pyro_finder_whole(finder), ms(late),
+                      pyro_finder_besides_profiler(finder, evidence, LATE),
                       finder->result->launch.late_kernels);
     add_cause(finder, evidence, PYRO_CAUSE_PYTHON, "Python code outside of ops");
     add_cause(finder, evidence, PYRO_CAUSE_OPS, "ops and calls of the runtime");
@@ -117,8 +119,9 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
     bool is_known = best.time_ns * 2 >= lost;
     evidence->value = share(lost, finder->span_ns);
     evidence->place = is_known ? best.text : "";
-    pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms)%s", what, evidence->value * 100,
+    pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms%s)%s", what, evidence->value * 100,
                       pyro_finder_whole(finder), ms(lost),
+                      pyro_finder_besides_profiler(finder, evidence, 1u << cause),
                       is_known ? pyro_evidence_text(evidence, ", mostly in %s (%.3f ms)", best.text,
                                                     ms(best.time_ns))
                                : "; the file does not show what ran for most of that time");
@@ -186,7 +189,7 @@ static int64_t sum_after_waits(const pyro_finder *finder, const pyro_cause_place
         const pyro_cause_place *place = &result->cause_places[i];
         if (!place->sync[0] || !(LATE >> place->cause & 1))
             continue;
-        lost += place->time_ns;
+        lost += pyro_place_lost_ns(place);
         if (!*worst && (place->line[0] || place->layer[0] || place->op[0]))
             *worst = place;
     }

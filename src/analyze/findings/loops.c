@@ -25,19 +25,28 @@ typedef struct track_runs {
 } track_runs;
 
 typedef struct loop_sums {
+    const pyro_finder *finder;
     bool without_items; /* loops that fetch numbers have a finding of their own */
     int64_t turns, loops, span_ns;
     loop_run longest;
 } loop_sums;
 
-static void end_run(const pyro_trace *trace, loop_sums *sums, loop_run *run)
+/* The time of a loop without what recording took. */
+static int64_t span_of(const pyro_finder *finder, const loop_run *run)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t span_ns = pyro_event_end_ns(trace, run->last) - trace->start_ns[run->first];
+    int64_t cost_ns = pyro_finder_cost_between_ns(finder, run->first, run->last);
+    return cost_ns < span_ns ? span_ns - cost_ns : 0;
+}
+
+static void end_run(loop_sums *sums, loop_run *run)
 {
     bool is_other = sums->without_items && run->items > run->turns / 2;
     if (run->turns >= SHORTEST_LOOP && !is_other) {
         sums->turns += run->turns;
         sums->loops++;
-        sums->span_ns += trace->start_ns[run->last] + trace->duration_ns[run->last] -
-                         trace->start_ns[run->first];
+        sums->span_ns += span_of(sums->finder, run);
         if (run->turns > sums->longest.turns)
             sums->longest = *run;
     }
@@ -69,8 +78,7 @@ static bool goes_on(const loop_run *run, const loop_run *next, bool has_index)
 }
 
 /* The run on tensors of this shape, else the oldest, which ends. */
-static loop_run *find_run(const pyro_trace *trace, track_runs *track, uint32_t dims,
-                          loop_sums *sums)
+static loop_run *find_run(track_runs *track, uint32_t dims, loop_sums *sums)
 {
     loop_run *oldest = &track->runs[0];
     for (size_t i = 0; i < OPEN_RUNS; i++) {
@@ -79,7 +87,7 @@ static loop_run *find_run(const pyro_trace *trace, track_runs *track, uint32_t d
             return run;
         oldest = run->number < oldest->number ? run : oldest;
     }
-    end_run(trace, sums, oldest);
+    end_run(sums, oldest);
     return oldest;
 }
 
@@ -96,14 +104,14 @@ static void take_turn(const pyro_finder *finder, track_runs *track, uint32_t eve
                      .turns = 1,
                      .number = track->ops,
                      .items_before = track->items};
-    loop_run *run = find_run(trace, track, next.dims, sums);
+    loop_run *run = find_run(track, next.dims, sums);
     if (run->turns && goes_on(run, &next, has_index)) {
         next.first = run->first;
         next.turns = run->turns + 1;
         next.items_before = run->items_before;
         next.items = track->items - run->items_before;
     } else {
-        end_run(trace, sums, run);
+        end_run(sums, run);
     }
     *run = next;
 }
@@ -127,7 +135,7 @@ static bool find_loops(pyro_finder *finder, unsigned word, loop_sums *sums)
             take_turn(finder, track, event, word == PYRO_WORD_INDEX, sums);
     }
     for (size_t t = 0; tracks && t < trace->track_count * OPEN_RUNS; t++)
-        end_run(trace, sums, &tracks[t / OPEN_RUNS].runs[t % OPEN_RUNS]);
+        end_run(sums, &tracks[t / OPEN_RUNS].runs[t % OPEN_RUNS]);
     finder->memory_out |= !tracks;
     free(tracks);
     return !finder->memory_out;
@@ -166,14 +174,14 @@ static bool report_loops(pyro_finder *finder, pyro_evidence *evidence, const loo
 
 DETECTOR(repeated_selects)
 {
-    loop_sums sums = {.without_items = true};
+    loop_sums sums = {.finder = finder, .without_items = true};
     return find_loops(finder, PYRO_WORD_INDEX, &sums) &&
            report_loops(finder, evidence, &sums, "elements or rows of a tensor are taken");
 }
 
 DETECTOR(items_in_loops)
 {
-    loop_sums sums = {0};
+    loop_sums sums = {.finder = finder};
     return find_loops(finder, PYRO_WORD_ITEM, &sums) &&
            report_loops(finder, evidence, &sums, "numbers are fetched from tensors");
 }

@@ -120,6 +120,14 @@ DETECTOR(fragmentation)
     return evidence->value > 0;
 }
 
+/* A leak costs no time until it ends the run. One that is severe ranks with what is severe by its
+ * time. */
+static int64_t rank_growth(double growth, int64_t span_ns)
+{
+    double share = growth / 0.10 * 0.20;
+    return (int64_t)((share < 1 ? share : 1) * (double)span_ns);
+}
+
 /* Growth per step as a share of the peak, where nearly every step grew. */
 DETECTOR(memory_growth)
 {
@@ -133,7 +141,8 @@ DETECTOR(memory_growth)
         if (growth <= evidence->value)
             continue;
         evidence->value = growth;
-        evidence->place = memory->device;
+        evidence->place = pyro_first_text(memory->growth_place, memory->device, "");
+        evidence->rank_ns = rank_growth(growth, finder->span_ns);
         pyro_evidence_say(
             evidence,
             "memory on %s grows by %.2f MiB per step, %.1f%% of its peak, in %.0f%% of the "

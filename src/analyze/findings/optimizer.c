@@ -6,7 +6,8 @@
 
 /* What the single-tensor updates of a trace consist of. */
 typedef struct update_sums {
-    int64_t updates, ops, op_ns;
+    int64_t updates, ops;
+    int64_t op_ns; /* without what recording took, as below */
     int64_t fastest_ns; /* an update's cost without arithmetic */
     int64_t calls, call_ns; /* of Optimizer.step */
     uint32_t first;
@@ -19,6 +20,15 @@ static bool is_update(const char *name)
     return IS_ONE_OF(name, words);
 }
 
+/* The time of an event without what recording took in it; of interest only without a device. */
+static int64_t own_ns(const pyro_finder *finder, uint32_t event)
+{
+    int64_t duration_ns = finder->context->trace->duration_ns[event];
+    return finder->has_device_work ? duration_ns
+                                   : duration_ns + pyro_finder_cost_ns(finder, event) -
+                                         pyro_finder_cost_between_ns(finder, event, event);
+}
+
 /* False when the optimizer has fused or multi-tensor updates. */
 static bool sum_updates(pyro_finder *finder, update_sums *sums)
 {
@@ -29,7 +39,7 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
         if (trace->category[i] == PYRO_EVENT_ANNOTATION && !strncmp(name, "Optimizer.step#", 15) &&
             pyro_context_wants(context, i)) {
             sums->calls++;
-            sums->call_ns += trace->duration_ns[i];
+            sums->call_ns += own_ns(finder, i);
         }
         if (trace->category[i] != PYRO_EVENT_OP ||
             context->joins->phase[i] != PYRO_PHASE_OPTIMIZER ||
@@ -40,7 +50,7 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
         if (!pyro_context_wants(context, i))
             continue;
         sums->ops++;
-        sums->op_ns += trace->duration_ns[i];
+        sums->op_ns += own_ns(finder, i);
         if (!is_update(name))
             continue;
         sums->first = sums->updates++ ? sums->first : i;
@@ -59,7 +69,7 @@ static int64_t late_in_optimizer(const pyro_finder *finder)
         bool is_late = place->cause == PYRO_CAUSE_PYTHON || place->cause == PYRO_CAUSE_OPS ||
                        place->cause == PYRO_CAUSE_LAUNCH_LATENCY;
         if (is_late && place->phase == PYRO_PHASE_OPTIMIZER && !place->sync[0])
-            late += place->time_ns;
+            late += pyro_place_lost_ns(place);
     }
     return late;
 }

@@ -51,7 +51,8 @@ static pyro_memory_track *find_device(pyro_memory_state *state, pyro_analysis_co
                    sizeof *state->devices) ||
         !pyro_map_put(&state->by_device, key, index))
         return NULL;
-    state->devices[index] = (pyro_memory_track){.row.peak_reserved_bytes = -1};
+    state->devices[index] = (pyro_memory_track){
+        .row.peak_reserved_bytes = -1, .row.growth_place = "", .first_end_ns = INT64_MAX};
     state->devices[index].row.device = name_device(context, detail);
     if (!state->devices[index].row.device)
         return NULL;
@@ -77,10 +78,13 @@ static void sample_ends(pyro_memory_state *state, pyro_memory_track *device, int
     device->next_end = low;
     if (!device->events)
         return; /* nothing is known of the time before the first event */
-    if (!device->samples)
+    if (!device->samples) {
         device->first_sample_bytes = device->live_bytes;
-    else
+        device->first_end_ns = ends[low - 1];
+    } else {
         device->growths += device->live_bytes > device->last_sample_bytes;
+        device->last_end_ns = ends[low - 1];
+    }
     device->last_sample_bytes = device->live_bytes;
     device->samples += passed;
 }

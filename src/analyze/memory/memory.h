@@ -24,6 +24,7 @@ typedef struct pyro_memory_track {
     size_t next_end; /* first window end that was not sampled */
     int64_t first_sample_bytes, last_sample_bytes;
     int64_t samples, growths;
+    int64_t first_end_ns, last_end_ns; /* when the first and the last sample were taken */
 } pyro_memory_track;
 
 typedef struct pyro_memory_state {

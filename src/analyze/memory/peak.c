@@ -94,6 +94,8 @@ int pyro_memory_make_curves(pyro_memory_state *state, pyro_analysis_context *con
 typedef struct holding {
     pyro_memory_holder row;
     uint32_t device;
+    int64_t grown_bytes; /* allocated after the first step and never freed */
+    uint32_t grown_event; /* one of these allocations */
 } holding;
 
 typedef struct holdings {
@@ -125,19 +127,31 @@ static holding *find_holding(holdings *all, const pyro_analysis_context *context
     return &all->items[index];
 }
 
-/* Counts a block for its holder if it was allocated by the peak and freed after it. */
+/* Whether a block is a part of what the memory grew by from step to step. */
+static bool is_growth(const pyro_memory_track *device, int64_t time_ns, size_t freed)
+{
+    return freed == SIZE_MAX && device->row.growth_bytes_per_step > 0 &&
+           time_ns >= device->first_end_ns && time_ns < device->last_end_ns;
+}
+
+/* Counts a block for its holder if it was allocated by the peak and freed after it, or never. */
 static bool count_block(holdings *all, const pyro_memory_state *state,
                         const pyro_analysis_context *context, size_t allocated, size_t freed)
 {
     const pyro_memory_event *entry = &state->events[allocated];
-    size_t peak = state->devices[entry->device].peak;
-    if (allocated > peak || freed <= peak)
+    const pyro_memory_track *device = &state->devices[entry->device];
+    bool is_in_peak = allocated <= device->peak && freed > device->peak;
+    bool has_grown = is_growth(device, context->trace->start_ns[entry->event], freed);
+    if (!is_in_peak && !has_grown)
         return true;
+    int64_t bytes = context->trace->memory[context->trace->detail[entry->event]].bytes;
     holding *holding = find_holding(all, context, entry);
     if (!holding)
         return false;
-    holding->row.bytes += context->trace->memory[context->trace->detail[entry->event]].bytes;
-    holding->row.blocks++;
+    holding->row.bytes += is_in_peak ? bytes : 0;
+    holding->row.blocks += is_in_peak;
+    holding->grown_bytes += has_grown ? bytes : 0;
+    holding->grown_event = has_grown ? entry->event : holding->grown_event;
     return true;
 }
 
@@ -228,6 +242,28 @@ static bool add_rest(holdings *all, const pyro_memory_state *state)
     return is_fine;
 }
 
+/* Where most of the growth of each device was allocated. */
+static bool name_growth(const holdings *all, pyro_memory_state *state,
+                        pyro_analysis_context *context)
+{
+    for (size_t i = 0; i < state->device_count; i++) {
+        const holding *most = NULL;
+        for (size_t k = 0; k < all->count; k++)
+            if (all->items[k].device == i && all->items[k].grown_bytes > 0 &&
+                (!most || all->items[k].grown_bytes > most->grown_bytes))
+                most = &all->items[k];
+        if (!most)
+            continue;
+        const char *line = pyro_context_line(context, most->grown_event);
+        if (!line)
+            return false;
+        state->devices[i].row.growth_place = line[0]              ? line
+                                             : most->row.layer[0] ? most->row.layer
+                                                                  : most->row.op;
+    }
+    return true;
+}
+
 static bool hand_out(holdings *all, pyro_memory_state *state, pyro_arena *arena)
 {
     pyro_memory_holder *rows = pyro_arena_array(arena, all->count, sizeof *rows);
@@ -235,11 +271,14 @@ static bool hand_out(holdings *all, pyro_memory_state *state, pyro_arena *arena)
         return false;
     if (all->count)
         qsort(all->items, all->count, sizeof *all->items, compare_holdings);
+    size_t count = 0;
     for (size_t i = 0; i < all->count; i++) {
         pyro_memory_device *row = &state->devices[all->items[i].device].row;
-        rows[i] = all->items[i].row;
+        if (!all->items[i].row.bytes)
+            continue; /* what grew after the peak alone */
         if (!row->holder_count++)
-            row->holders = &rows[i];
+            row->holders = &rows[count];
+        rows[count++] = all->items[i].row;
     }
     return true;
 }
@@ -247,8 +286,8 @@ static bool hand_out(holdings *all, pyro_memory_state *state, pyro_arena *arena)
 int pyro_memory_find_holders(pyro_memory_state *state, pyro_analysis_context *context)
 {
     holdings all = {.blocks = PYRO_MAP_INIT, .by_key = PYRO_MAP_INIT};
-    bool is_fine = follow_blocks(&all, state, context) && add_rest(&all, state) &&
-                   hand_out(&all, state, context->arena);
+    bool is_fine = follow_blocks(&all, state, context) && name_growth(&all, state, context) &&
+                   add_rest(&all, state) && hand_out(&all, state, context->arena);
     pyro_map_free(&all.blocks);
     pyro_map_free(&all.by_key);
     free(all.items);

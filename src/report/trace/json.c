@@ -161,6 +161,24 @@ static void write_startup(pyro_json_writer *writer, const pyro_startup *startup)
     pyro_json_end_object(writer);
 }
 
+static void write_profiler_cost(pyro_json_writer *writer, const pyro_profiler_cost *cost)
+{
+    pyro_json_key(writer, "profiler_cost");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "time_ns", cost->time_ns);
+    pyro_json_member_number(writer, "share", cost->share);
+    pyro_json_member_integer(writer, "step_ns", cost->step_ns);
+    pyro_json_member_integer(writer, "step_without_ns", cost->step_without_ns);
+    pyro_json_member_integer(writer, "step_without_low_ns", cost->step_without_low_ns);
+    pyro_json_member_integer(writer, "step_without_high_ns", cost->step_without_high_ns);
+    pyro_json_member_integer(writer, "op_ns", cost->op_ns);
+    pyro_json_member_integer(writer, "memory_ns", cost->memory_ns);
+    pyro_json_member_integer(writer, "frame_ns", cost->frame_ns);
+    pyro_json_member_integer(writer, "call_ns", cost->call_ns);
+    pyro_json_member_string(writer, "source", pyro_cost_source_name(cost->source));
+    pyro_json_end_object(writer);
+}
+
 static void write_known(pyro_json_writer *writer, double number)
 {
     if (number < 0)
@@ -243,6 +261,7 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_boolean(writer, "steps_inferred",
                              pyro_steps_are_inferred(analysis->step_source));
     write_startup(writer, &analysis->startup);
+    write_profiler_cost(writer, &analysis->profiler_cost);
 }
 
 /* Members that follow some tables and are not plain tables, such as memory. */

@@ -337,6 +337,27 @@ def bias_before(bias, norm="aten::batch_norm"):
     return t
 
 
+def small_ops(count, length, pitch=12):
+    """Ops one after the other on a host without a device."""
+    t = Trace()
+    t.device = None
+    t.step(1, 0, 5000)
+    t.frame("train.py(4): normalize", 10, 4900)
+    for i in range(count):
+        t.op("aten::div", 20 + i * pitch, length)
+    return t
+
+
+def dry_behind_profiler(events):
+    """The device waits for 12% of the step, most of it for the recording of ops."""
+    t = dry(1200)
+    kernels = [event for event in t.events if event["cat"] == "kernel"]
+    idle_from = kernels[0]["ts"] + kernels[0]["dur"]
+    for i in range(events):
+        t.op("aten::view", idle_from + 2 + i * 4, 1)
+    return t
+
+
 PAGEABLE = "Memcpy HtoD (Pageable -> Device)"
 V100 = {"device": "Tesla V100-SXM2-32GB", "major": 7, "memory": 32 * GIB}
 PLANTED = {
@@ -345,7 +366,8 @@ PLANTED = {
     "before-first-kernel": (before_first(1200), before_first(900)),
     "after-last-kernel": (after_last(1200), after_last(900)),
     "unrecorded-work": (unrecorded(800), unrecorded(90)),
-    "host-bound": (dry(1100), dry(900)),
+    "host-bound": (dry(1100), dry(900), dry_behind_profiler(290)),
+    "small-ops": (small_ops(200, 6), small_ops(200, 11), small_ops(60, 6)),
     "kernel-gaps": (queued(40), queued(25)),
     "short-kernels": (short_kernels(5), short_kernels(3)),
     "launch-overhead": (launch_overhead(40), launch_overhead(25)),

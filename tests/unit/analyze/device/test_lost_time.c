@@ -32,6 +32,7 @@ static void check_sums(const pyro_analysis *analysis)
         for (; row < analysis->cause_count && analysis->causes[row].step == step->number; row++) {
             pyro_cause cause = analysis->causes[row].cause;
             assert_true(analysis->causes[row].time_ns > 0);
+            assert_in_range(analysis->causes[row].profiler_ns, 0, analysis->causes[row].time_ns);
             sums[cause] = analysis->causes[row].time_ns;
             whole += sums[cause];
         }

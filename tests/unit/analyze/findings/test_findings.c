@@ -163,7 +163,7 @@ static void test_severity(void **state)
     assert_string_equal(first->id, "before-first-kernel");
     assert_string_equal(first->place, "infer.py(12): preprocess");
     assert_int_equal(first->severity, PYRO_SEVERITY_WARNING);
-    assert_int_equal(first->gain_ns, 1198000);
+    assert_in_range(first->gain_ns, 1190000, 1197999); /* without what the profiler took */
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
     open_planted("zero-grad", "hit", &trace, &analysis);
@@ -249,7 +249,7 @@ static void test_without_device(void **state)
     pyro_trace *trace;
     pyro_analysis *analysis = analyze_text(events, NULL, &trace);
     assert_string_equal(analysis->findings[0].id, "input-pipeline");
-    assert_int_equal(analysis->findings[0].gain_ns, 500000);
+    assert_in_range(analysis->findings[0].gain_ns, 490000, 499999); /* without the profiler */
     for (size_t i = 0; i < analysis->finding_count; i++) {
         const pyro_finding *finding = &analysis->findings[i];
         const char *texts[] = {finding->title, finding->evidence, finding->advice,
