@@ -307,11 +307,11 @@ PYRO_API const char *pyro_cost_source_name(pyro_cost_source source); /* "default
  * number of events and what each costs. */
 typedef struct pyro_profiler_cost {
     int64_t time_ns; /* of all steps (or of the whole trace); the sum over the causes */
-    double share; /* of their time */
+    double share; /* of a step, the median */
     int64_t step_ns; /* the median step as recorded */
     int64_t step_without_ns; /* without the cost, and the range that it lies in */
     int64_t step_without_low_ns, step_without_high_ns;
-    int64_t op_ns, memory_ns, frame_ns, call_ns; /* per event */
+    int64_t op_ns, memory_ns, frame_ns, builtin_ns, call_ns; /* per event */
     pyro_cost_source source;
 } pyro_profiler_cost;
 

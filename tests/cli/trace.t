@@ -8,7 +8,7 @@ Summary:
   Events:               17,189, over 65.6 ms
   Device:               NVIDIA H200
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
-  Profiler:             about 26% of a step; 20.5 to 27.5 ms without it
+  Profiler:             about 31% of a step; 19.1 to 25.9 ms without it
 
 Where the time went (2 steps, median 32.4 ms):
   Compute                 6.03 ms    9.3%  ###
@@ -25,16 +25,16 @@ Where the time went (2 steps, median 32.4 ms):
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
-     <lambda> (up to 40.5 ms to gain)
-     the device waited 84.4% of the step time without the profiler (40.525 ms)
-     for the host, besides 16.601 ms that the profiler takes; 519 kernels were
+     <lambda> (up to 36.9 ms to gain)
+     the device waited 83.2% of the step time without the profiler (36.875 ms)
+     for the host, besides 20.250 ms that the profiler takes; 519 kernels were
      launched after all earlier ones had finished; threshold 10%
-     - Python code outside of ops, at gputraces.py(21): step: 16.0 ms
-     - ops and calls of the runtime: 17.8 ms
+     - Python code outside of ops, at gputraces.py(21): step: 14.1 ms
+     - ops and calls of the runtime: 16.1 ms
      - until a launch took effect: 6.68 ms
      - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
        longer than their kernels, which run 1.908 ms in total
-     - The device waits for launch calls: launch calls take 15.9% of the step
+     - The device waits for launch calls: launch calls take 17.2% of the step
        time without the profiler (736 calls, 7.637 ms)
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
@@ -96,7 +96,7 @@ Summary:
   Events:               4,249, over 10.9 ms
   Device:               NVIDIA H200
   Device time:          3.05 ms (150 kernels); busy 27.8% of the span
-  Profiler:             about 24% of the time; 7.24 to 9.46 ms without it
+  Profiler:             about 22% of the time; 7.42 to 9.57 ms without it
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
@@ -116,24 +116,24 @@ Findings (top 3 of 5 by gain):
   1. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.69
      ms to gain)
-     before the first launch the host took 32.2% of the time without the
+     before the first launch the host took 31.7% of the time without the
      profiler (2.691 ms), mostly in
      torchvision/models/vision_transformer.py(268): _process_input (2.528 ms);
      threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   2. The device waits for the host to launch kernels, at
-     torchvision/models/vision_transformer.py(110): forward (up to 2.27 ms to
+     torchvision/models/vision_transformer.py(110): forward (up to 2.40 ms to
      gain)
-     the device waited 27.2% of the time without the profiler (2.268 ms) for the
-     host, besides 2.509 ms that the profiler takes; 78 kernels were launched
+     the device waited 28.3% of the time without the profiler (2.402 ms) for the
+     host, besides 2.375 ms that the profiler takes; 78 kernels were launched
      after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 575.8 us
-     - ops and calls of the runtime: 920.6 us
+     - Python code outside of ops: 613.0 us
+     - ops and calls of the runtime: 1.02 ms
      - until a launch took effect: 771.7 us
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
-     - The device waits for launch calls: launch calls take 15.7% of the time
+     - The device waits for launch calls: launch calls take 15.4% of the time
        without the profiler (150 calls, 1.313 ms)
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
@@ -190,7 +190,6 @@ Summary:
   Events:               70, over 2.10 ms
   Device:               NVIDIA H100 80GB HBM3
   Device time:          200.0 us (12 kernels); busy 9.5% of the span
-  Profiler:             about 4% of a step; 906.2 us to 1.01 ms without it
   Peak memory:          12.0 KiB on cuda:0
 
 Where the time went (2 steps, median 1.00 ms):
@@ -207,23 +206,22 @@ Where the time went (2 steps, median 1.00 ms):
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at train.py(12): step (up
-     to 1.45 ms to gain)
-     the device waited 75.8% of the step time without the profiler (1.450 ms)
-     for the host, besides 0.083 ms that the profiler takes; 12 kernels were
-     launched after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 926.2 us
-     - ops and calls of the runtime: 394.2 us
+     to 1.48 ms to gain)
+     the device waited 76.0% of the step time (1.480 ms) for the host; 12
+     kernels were launched after all earlier ones had finished; threshold 10%
+     - Python code outside of ops: 930.0 us
+     - ops and calls of the runtime: 420.5 us
      - until a launch took effect: 130.0 us
      - The device waits for launch calls: launch calls take 3.1% of the step
-       time without the profiler (12 calls, 0.060 ms)
+       time (12 calls, 0.060 ms)
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
   2. The device idles after the host has waited for it, at train.py(12): step
-     (up to 136.6 us to gain)
-     the device idled 0.137 ms, 7.1% of the step time without the profiler,
-     after the host had waited for it; 2 waits, 1.0 per step, most of this after
-     cudaStreamSynchronize; threshold 2%
+     (up to 137.8 us to gain)
+     the device idled 0.138 ms, 7.1% of the step time, after the host had waited
+     for it; 2 waits, 1.0 per step, most of this after cudaStreamSynchronize;
+     threshold 2%
      -> avoid .item(), .cpu(), print and boolean tests on tensors inside the
         loop; accumulate values on the device and fetch them every few steps
   3. float32 products do not use TF32, at Net_0.Linear_0 (up to 121.0 us to
@@ -275,7 +273,6 @@ Summary:
   Events:               12, over 290.0 us
   Device:               NVIDIA H100 80GB HBM3
   Device time:          90.0 us (3 kernels); busy 31.0% of the span
-  Profiler:             about 3% of the time; 265.8 to 294.2 us without it
 
 Where the time went:
   Compute                 90.0 us   31.0%  ###########
@@ -289,16 +286,15 @@ Where the time went:
   Categories: elementwise 100.0%
 
 Findings:
-  1. The device waits for the host to launch kernels, at stem.norm (up to 153.0
+  1. The device waits for the host to launch kernels, at stem.norm (up to 156.2
      us to gain)
-     the device waited 54.6% of the time without the profiler (0.153 ms) for the
-     host; 2 kernels were launched after all earlier ones had finished;
-     threshold 10%
-     - Python code outside of ops: 76.0 us
-     - ops and calls of the runtime: 17.0 us
+     the device waited 54.9% of the time (0.156 ms) for the host; 2 kernels were
+     launched after all earlier ones had finished; threshold 10%
+     - Python code outside of ops: 77.7 us
+     - ops and calls of the runtime: 18.5 us
      - until a launch took effect, at stem.conv: 60.0 us
-     - The device waits for launch calls: launch calls take 5.4% of the time
-       without the profiler (3 calls, 0.015 ms)
+     - The device waits for launch calls: launch calls take 5.3% of the time (3
+       calls, 0.015 ms)
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; record with
         with_stack=True to see which lines are slow (--by cause)
@@ -342,7 +338,6 @@ TRACE PROFILE: good-3-cpu-only.json
 Summary:
   Events:               6, over 300.0 us
   Times:                of the host
-  Profiler:             about 3% of the time; 275.1 to 304.5 us without it
 
 Where the time went:
   Forward                110.0 us   36.7%  #############
@@ -375,7 +370,7 @@ TRACE PROFILE: good-4-bare-array.json
 Summary:
   Events:               2, over 12.5 us
   Times:                of the host
-  Profiler:             about 24% of the time; 8.22 to 10.8 us without it
+  Profiler:             about 12% of the time; 10.1 to 11.9 us without it
 
 Where the time went:
   Ops                     7.25 us   58.0%  ####################
@@ -405,7 +400,6 @@ Summary:
   Events:               4, over 62.0 us
   Device:               NVIDIA H100 80GB HBM3
   Device time:          27.0 us (1 kernel); busy 43.5% of the span
-  Profiler:             about 4% of the time; 56.5 to 62.7 us without it
 
 Where the time went:
   Compute                 27.0 us   43.5%  ###############
@@ -518,7 +512,6 @@ Summary:
   Events:               4, over 100.0 us
   Device:               NVIDIA H100 80GB HBM3
   Device time:          12.0 us (1 kernel); busy 12.0% of the span
-  Profiler:             about 5% of the time; 90.0 to 100.4 us without it
 
 Where the time went:
   Compute                 12.0 us   12.0%  ####
@@ -547,7 +540,7 @@ Summary:
   Events:               4, over 45.0 us
   Device:               NVIDIA H100 80GB HBM3
   Device time:          5.00 us (1 kernel); busy 11.1% of the span
-  Profiler:             about 7% of the time; 39.4 to 44.6 us without it
+  Profiler:             about 3% of the time; 41.3 to 45.7 us without it
 
 Where the time went:
   Compute                 5.00 us   11.1%  ####

@@ -17,7 +17,7 @@ from typing import Any
 from pyrometer import _core
 from pyrometer._capture import block
 
-ROUNDS = 9
+ROUNDS = 5
 STEPS = 3
 
 

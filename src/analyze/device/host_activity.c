@@ -31,7 +31,7 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
     count_events(context, counts);
-    int status = pyro_event_costs_find(&threads->costs, context);
+    int status = pyro_event_costs_find(&threads->cost, context);
     while (threads->count < PYRO_HOST_THREADS) {
         size_t most = tracks;
         for (size_t i = 0; i < tracks; i++)
@@ -60,9 +60,9 @@ static void owe_for(pyro_host_threads *threads, uint32_t event)
 {
     const pyro_trace *trace = threads->context->trace;
     uint8_t category = trace->category[event];
-    if (!threads->costs.by_category[category] || !threads->slot_of_track[trace->track[event]])
+    if (!threads->slot_of_track[trace->track[event]])
         return;
-    threads->owed_ns += threads->costs.by_category[category];
+    threads->owed_ns += pyro_event_cost_ns(&threads->cost, trace, event);
     if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
         trace->start_ns[event] < threads->busy_until_ns &&
         pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)

@@ -41,11 +41,11 @@ typedef struct pyro_host_threads {
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
     size_t next;            /* first event in order of time that was not passed */
-    pyro_event_costs costs;
+    pyro_profiler_cost cost; /* per event */
     /* What recording the passed events cost the host. A device that works does not wait for that;
      * the next stretch in which the host is late takes it. */
     int64_t owed_ns;
-    int64_t busy_until_ns;  /* a wait that began before this waited for the device */
+    int64_t busy_until_ns; /* a wait that began before this waited for the device */
 } pyro_host_threads;
 
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context);

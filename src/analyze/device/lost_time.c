@@ -276,15 +276,6 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     return state->memory_out ? pyro_fail_memory(context->error) : PYRO_OK;
 }
 
-static void tell_costs(pyro_profiler_cost *cost, const pyro_event_costs *costs)
-{
-    cost->op_ns = costs->by_category[PYRO_EVENT_OP];
-    cost->memory_ns = costs->by_category[PYRO_EVENT_MEMORY];
-    cost->frame_ns = costs->by_category[PYRO_EVENT_PYTHON];
-    cost->call_ns = costs->by_category[PYRO_EVENT_RUNTIME];
-    cost->source = costs->source;
-}
-
 static int make_rows(lost_state *state, pyro_analysis_context *context)
 {
     size_t count = 0, most = context->window_count * PYRO_CAUSE_COUNT;
@@ -301,7 +292,7 @@ static int make_rows(lost_state *state, pyro_analysis_context *context)
                     .profiler_ns = state->windows[i].profiler_ns[cause]};
     context->result->causes = rows;
     context->result->cause_count = count;
-    tell_costs(&context->result->profiler_cost, &state->threads.costs);
+    context->result->profiler_cost = state->threads.cost;
     return PYRO_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "analyze/device/kernel_names.h"
 #include "analyze/findings/findings.h"
 #include "analyze/findings/op_words.h"
+#include "analyze/host/profiler_cost.h"
 #include "analyze/signature.h"
 #include "graph/op_groups.h"
 
@@ -218,21 +219,7 @@ const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidenc
 
 int64_t pyro_finder_cost_ns(const pyro_finder *finder, uint32_t event)
 {
-    const pyro_profiler_cost *cost = &finder->result->profiler_cost;
-    switch (finder->context->trace->category[event]) {
-    case PYRO_EVENT_OP:
-    case PYRO_EVENT_ANNOTATION:
-        return cost->op_ns;
-    case PYRO_EVENT_PYTHON:
-        return cost->frame_ns;
-    case PYRO_EVENT_MEMORY:
-        return cost->memory_ns;
-    case PYRO_EVENT_RUNTIME:
-    case PYRO_EVENT_DRIVER:
-        return cost->call_ns;
-    default:
-        return 0;
-    }
+    return pyro_event_cost_ns(&finder->result->profiler_cost, finder->context->trace, event);
 }
 
 /* The first place in the order of time at or after a time. */

@@ -70,6 +70,35 @@ static void add_cause(pyro_finder *finder, pyro_evidence *evidence, pyro_cause c
                            pyro_finder_late_ns(finder, 1u << cause));
 }
 
+/* In recordings whose stacks belong to ops, Python code of the loader is where the next op is: the
+ * longest time without an op inside a loader's range. */
+static const char *place_in_loader(pyro_finder *finder)
+{
+    pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    uint32_t slowest = PYRO_NO_EVENT;
+    int64_t until_ns = INT64_MIN, busy_ns = 0, longest_ns = 0;
+    uint16_t track = 0;
+    for (size_t i = 0; i < trace->count; i++) {
+        uint32_t event = context->joins->by_time[i];
+        int64_t start_ns = trace->start_ns[event], end_ns = pyro_event_end_ns(trace, event);
+        if (!pyro_event_is_host(trace->category[event]))
+            continue;
+        if (start_ns >= until_ns && pyro_context_traits(context, event) & PYRO_TRAIT_LOADER) {
+            track = trace->track[event];
+            until_ns = end_ns;
+            busy_ns = start_ns;
+        } else if (start_ns < until_ns && trace->track[event] == track) {
+            if (start_ns - busy_ns > longest_ns) {
+                longest_ns = start_ns - busy_ns;
+                slowest = event;
+            }
+            busy_ns = end_ns > busy_ns ? end_ns : busy_ns;
+        }
+    }
+    return pyro_finder_place(finder, slowest);
+}
+
 DETECTOR(data_loading)
 {
     int64_t lost = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
@@ -80,6 +109,8 @@ DETECTOR(data_loading)
     evidence->gain_ns = lost;
     evidence->gain_basis = "time in data loading while no device worked";
     evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
+    if (finder->result->is_captured)
+        evidence->place = pyro_first_text(place_in_loader(finder), evidence->place, "");
     pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " loads) is data loading%s%s",
                       evidence->value * 100, pyro_finder_whole(finder), ms(lost), loading->calls,
                       finder->has_device_work ? " while no device worked" : "",

@@ -4,14 +4,16 @@
  * op in it lies little but the profiler's work.
  */
 #include "analyze/host/profiler_cost.h"
+#include "analyze/quantile.h"
 #include "analyze/totals.h"
 #include "base/error.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 typedef struct cost_table {
-    double op_ns, shapes_ns, memory_ns, frame_ns, call_ns;
+    double op_ns, shapes_ns, memory_ns, frame_ns, builtin_ns, call_ns;
 } cost_table;
 
 static const cost_table torch_costs = {
@@ -24,12 +26,12 @@ static const cost_table own_costs = {
 #include "analyze/host/profiler_cost.def"
 };
 
-/* Measured (bench/profiler_cost.py): what an event costs, as a multiple of the first quartile
- * of these gaps. The gap of an op holds most of the profiler's work at the start of the op in it;
- * the work at its end, and caches that the profiler fills, come on top. */
-static const double COST_PER_OP_GAP = 1.5, COST_PER_FRAME_GAP = 2;
-/* Outside of these limits of the table's costs, the gaps measure something else. */
-static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 4;
+/* Measured with the costs: what an op costs, as a multiple of two quantiles of these gaps. The smaller
+ * estimate counts, because ops also do some work before they call others. */
+static const double COST_PER_MEDIAN = 1.1, COST_PER_QUARTILE = 1.7;
+/* Outside of these limits of the table's costs, the gaps measure something else. Where they are
+ * unknown, rather too little is taken from findings than too much. */
+static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 4, UNKNOWN_FACTOR = 0.8;
 
 /* A histogram of short times. */
 enum { BUCKET_NS = 16, BUCKETS = 1024, FEWEST_GAPS = 40, MOST_GAPS = 100000 };
@@ -47,76 +49,69 @@ static void count_gap(gap_counts *gaps, int64_t gap_ns)
     gaps->total++;
 }
 
-/* The first quartile: of the calls with the least work of their own. 0 unknown, as in traces whose
- * times are whole microseconds. */
-static double first_quartile_ns(const gap_counts *gaps)
+/* The gap that one of `parts` is at most as long as. */
+static double quantile_ns(const gap_counts *gaps, unsigned parts)
 {
-    uint32_t passed = 0;
-    bool is_known = gaps->total >= FEWEST_GAPS && gaps->fine >= gaps->total / 2;
-    for (int i = 0; i < BUCKETS && is_known; i++) {
-        passed += gaps->counts[i];
-        if (passed * 4ull >= gaps->total)
-            return (i + 0.5) * BUCKET_NS;
-    }
-    return 0;
+    uint64_t passed = 0;
+    int bucket = 0;
+    while (bucket < BUCKETS - 1 && (passed += gaps->counts[bucket]) * parts < gaps->total)
+        bucket++;
+    return (bucket + 0.5) * BUCKET_NS;
 }
 
-/* Gaps between the starts of an event and of the first one in it, both of one category. */
-static int measure_gaps(pyro_analysis_context *context, gap_counts *ops, gap_counts *frames)
+/* What an op cost; 0 unknown, as in traces whose times are whole microseconds. */
+static double op_cost_ns(const gap_counts *gaps)
+{
+    double by_median = COST_PER_MEDIAN * quantile_ns(gaps, 2);
+    double by_quartile = COST_PER_QUARTILE * quantile_ns(gaps, 4);
+    if (gaps->total < FEWEST_GAPS || gaps->fine < gaps->total / 2)
+        return 0;
+    return by_median < by_quartile ? by_median : by_quartile;
+}
+
+/* Counts the gaps between the starts of an op and of the first op in it. */
+static int count_gaps(pyro_analysis_context *context, gap_counts *gaps)
 {
     const pyro_trace *trace = context->trace;
     uint32_t *last = pyro_arena_array(context->scratch, trace->track_count + 1, sizeof *last);
     if (!last)
         return pyro_fail_memory(context->error);
-    for (size_t i = 0; i < trace->count && ops->total + frames->total < MOST_GAPS; i++) {
+    for (size_t i = 0; i < trace->count && gaps->total < MOST_GAPS; i++) {
         uint32_t event = context->joins->by_time[i];
-        uint8_t category = trace->category[event];
-        if (!pyro_event_is_host(category))
+        if (!pyro_event_is_host(trace->category[event]))
             continue;
         uint32_t before = last[trace->track[event]]; /* plus 1 */
         last[trace->track[event]] = event + 1;
-        if (!before || context->joins->parent[event] != before - 1 ||
-            trace->category[before - 1] != category)
-            continue;
-        int64_t gap_ns = trace->start_ns[event] - trace->start_ns[before - 1];
-        if (category == PYRO_EVENT_OP)
-            count_gap(ops, gap_ns);
-        else if (category == PYRO_EVENT_PYTHON)
-            count_gap(frames, gap_ns);
+        if (before && trace->category[event] == PYRO_EVENT_OP &&
+            trace->category[before - 1] == PYRO_EVENT_OP &&
+            context->joins->parent[event] == before - 1)
+            count_gap(gaps, trace->start_ns[event] - trace->start_ns[before - 1]);
     }
     return PYRO_OK;
-}
-
-static double limit(double value, double low, double high)
-{
-    return value < low ? low : value > high ? high : value;
 }
 
 /* Scales torch.profiler's costs to the machine that recorded the trace. */
 static int scale_to_trace(cost_table *table, pyro_cost_source *source,
                           pyro_analysis_context *context)
 {
-    const pyro_trace *trace = context->trace;
-    gap_counts *gaps = pyro_arena_array(context->scratch, 2, sizeof *gaps);
+    gap_counts *gaps = pyro_arena_array(context->scratch, 1, sizeof *gaps);
     if (!gaps)
         return pyro_fail_memory(context->error);
-    int status = measure_gaps(context, &gaps[0], &gaps[1]);
-    double op_gap_ns = first_quartile_ns(&gaps[0]), frame_gap_ns = first_quartile_ns(&gaps[1]);
-    double op_ns = table->op_ns + (trace->has_shapes ? table->shapes_ns : 0);
-    double factor = 1;
-    if (op_gap_ns > 0) {
-        factor = limit(op_gap_ns * COST_PER_OP_GAP / op_ns, LEAST_FACTOR, MOST_FACTOR);
+    int status = count_gaps(context, gaps);
+    double factor = UNKNOWN_FACTOR, found_ns = op_cost_ns(gaps);
+    double op_ns = table->op_ns + (context->trace->has_shapes ? table->shapes_ns : 0);
+    if (found_ns > 0) {
+        factor = found_ns / op_ns;
+        factor = factor < LEAST_FACTOR ? LEAST_FACTOR : factor;
+        factor = factor > MOST_FACTOR ? MOST_FACTOR : factor;
         *source = PYRO_COSTS_TRACE;
     }
-    double frame_factor = factor;
-    if (frame_gap_ns > 0)
-        frame_factor = limit(frame_gap_ns * COST_PER_FRAME_GAP / table->frame_ns, LEAST_FACTOR,
-                             MOST_FACTOR);
     table->op_ns *= factor;
     table->shapes_ns *= factor;
     table->memory_ns *= factor;
+    table->frame_ns *= factor;
+    table->builtin_ns *= factor;
     table->call_ns *= factor;
-    table->frame_ns *= frame_factor;
     return status;
 }
 
@@ -140,7 +135,7 @@ static bool use_measured(cost_table *table, const pyro_analysis_context *context
     table->op_ns = measured->op_ns;
     table->shapes_ns = measured->shapes_ns;
     table->memory_ns = measured->memory_ns;
-    table->frame_ns = measured->frame_ns;
+    table->frame_ns = table->builtin_ns = measured->frame_ns;
     return true;
 }
 
@@ -151,25 +146,41 @@ static bool is_by_pyrometer(const pyro_trace *trace)
            strcmp(pyro_trace_note_text(trace, PYRO_NOTE_OPS), PYRO_NOTE_OPS_BESIDE) != 0;
 }
 
-int pyro_event_costs_find(pyro_event_costs *costs, pyro_analysis_context *context)
+int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
     bool is_own = is_by_pyrometer(trace);
     cost_table table = is_own ? own_costs : torch_costs;
     int status = PYRO_OK;
-    *costs = (pyro_event_costs){.source = PYRO_COSTS_DEFAULT};
+    *cost = (pyro_profiler_cost){.source = PYRO_COSTS_DEFAULT};
     if (use_measured(&table, context, is_own))
-        costs->source = PYRO_COSTS_CALIBRATED;
+        cost->source = PYRO_COSTS_CALIBRATED;
     else if (!is_own)
-        status = scale_to_trace(&table, &costs->source, context);
-    double op_ns = table.op_ns + (trace->has_shapes ? table.shapes_ns : 0);
-    costs->by_category[PYRO_EVENT_OP] = (int64_t)op_ns;
-    costs->by_category[PYRO_EVENT_ANNOTATION] = (int64_t)op_ns;
-    costs->by_category[PYRO_EVENT_PYTHON] = (int64_t)table.frame_ns;
-    costs->by_category[PYRO_EVENT_MEMORY] = (int64_t)table.memory_ns;
-    costs->by_category[PYRO_EVENT_RUNTIME] = (int64_t)table.call_ns;
-    costs->by_category[PYRO_EVENT_DRIVER] = (int64_t)table.call_ns;
+        status = scale_to_trace(&table, &cost->source, context);
+    cost->op_ns = (int64_t)(table.op_ns + (trace->has_shapes ? table.shapes_ns : 0));
+    cost->memory_ns = (int64_t)table.memory_ns;
+    cost->frame_ns = (int64_t)table.frame_ns;
+    cost->builtin_ns = (int64_t)table.builtin_ns;
+    cost->call_ns = (int64_t)table.call_ns;
     return status;
+}
+
+int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, const pyro_trace *trace, uint32_t event)
+{
+    switch (trace->category[event]) {
+    case PYRO_EVENT_OP:
+    case PYRO_EVENT_ANNOTATION:
+        return cost->op_ns;
+    case PYRO_EVENT_PYTHON:
+        return pyro_event_name(trace, event)[0] == '<' ? cost->builtin_ns : cost->frame_ns;
+    case PYRO_EVENT_MEMORY:
+        return cost->memory_ns;
+    case PYRO_EVENT_RUNTIME:
+    case PYRO_EVENT_DRIVER:
+        return cost->call_ns;
+    default:
+        return 0;
+    }
 }
 
 /* How far the bare time may lie from the estimate: a part of the time itself, which varies from step
@@ -181,23 +192,38 @@ static double uncertainty_of(double step_ns, double cost_ns, pyro_cost_source so
     return half_ns < 0.15 * step_ns ? half_ns : 0.15 * step_ns;
 }
 
+/* Adds up what recording took, and finds the median of its shares of the steps: a step that something
+ * else delayed does not count for more. False when memory is out. */
+static bool find_share(const pyro_analysis *result, pyro_profiler_cost *cost)
+{
+    int64_t *shares = calloc(result->step_count + 1, sizeof *shares); /* in millionths */
+    size_t row = 0, known = 0;
+    for (size_t i = 0; shares && i < result->step_count; i++) {
+        const pyro_step_row *step = &result->steps[i];
+        int64_t taken_ns = 0;
+        for (; row < result->cause_count && result->causes[row].step == step->number; row++)
+            taken_ns += result->causes[row].profiler_ns;
+        cost->time_ns += taken_ns;
+        if (step->span_ns > 0)
+            shares[known++] = (int64_t)(1e6 * (double)taken_ns / (double)step->span_ns);
+    }
+    cost->share = shares ? (double)pyro_quantile(shares, known, 1, 2) / 1e6 : 0;
+    bool is_good = shares != NULL;
+    free(shares);
+    return is_good;
+}
+
 int pyro_find_profiler_cost(pyro_analysis_context *context)
 {
     pyro_analysis *result = context->result;
     pyro_profiler_cost *cost = &result->profiler_cost;
     pyro_step_time step;
-    int64_t span_ns = 0;
-    for (size_t i = 0; i < result->cause_count; i++) {
-        cost->time_ns += result->causes[i].profiler_ns;
-        span_ns += result->causes[i].time_ns;
-    }
-    cost->share = span_ns > 0 ? (double)cost->time_ns / (double)span_ns : 0;
-    if (!pyro_analysis_step_time(&step, result))
+    if (!find_share(result, cost) || !pyro_analysis_step_time(&step, result))
         return pyro_fail_memory(context->error);
-    double median_ns = (double)(result->step_count ? step.median_ns : result->span_ns);
-    double bare_ns = median_ns * (1 - cost->share);
-    double half_ns = uncertainty_of(bare_ns, median_ns - bare_ns, cost->source);
-    cost->step_ns = (int64_t)median_ns;
+    double recorded_ns = (double)(result->step_count ? step.median_ns : result->span_ns);
+    double bare_ns = recorded_ns * (1 - cost->share);
+    double half_ns = uncertainty_of(bare_ns, recorded_ns - bare_ns, cost->source);
+    cost->step_ns = (int64_t)recorded_ns;
     cost->step_without_ns = (int64_t)bare_ns;
     cost->step_without_low_ns = (int64_t)(bare_ns - half_ns);
     cost->step_without_high_ns = (int64_t)(bare_ns + half_ns);

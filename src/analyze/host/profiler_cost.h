@@ -4,16 +4,13 @@
 
 #include "analyze/analyze.h"
 
-/* Time of the host that each event of a category costs, in nanoseconds; 0: nothing. */
-typedef struct pyro_event_costs {
-    int64_t by_category[PYRO_EVENT_CATEGORY_COUNT];
-    pyro_cost_source source;
-} pyro_event_costs;
+/* Finds what events cost with the recorder that wrote the trace. Fails only when memory is out. */
+int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *context);
 
-/* Finds the costs of the recorder that wrote the trace; fails only when memory is out. */
-int pyro_event_costs_find(pyro_event_costs *costs, pyro_analysis_context *context);
+/* What recording an event took of the host's time. */
+int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, const pyro_trace *trace, uint32_t event);
 
-/* Fills result->profiler_cost from the causes, which hold the time that recording took. */
+/* Fills in the steps without the cost, from the causes, which hold the time that recording took. */
 int pyro_find_profiler_cost(pyro_analysis_context *context);
 
 #endif

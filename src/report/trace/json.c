@@ -174,6 +174,7 @@ static void write_profiler_cost(pyro_json_writer *writer, const pyro_profiler_co
     pyro_json_member_integer(writer, "op_ns", cost->op_ns);
     pyro_json_member_integer(writer, "memory_ns", cost->memory_ns);
     pyro_json_member_integer(writer, "frame_ns", cost->frame_ns);
+    pyro_json_member_integer(writer, "builtin_ns", cost->builtin_ns);
     pyro_json_member_integer(writer, "call_ns", cost->call_ns);
     pyro_json_member_string(writer, "source", pyro_cost_source_name(cost->source));
     pyro_json_end_object(writer);

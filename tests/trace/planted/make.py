@@ -349,8 +349,8 @@ def small_ops(count, length, pitch=12):
 
 
 def dry_behind_profiler(events):
-    """The device waits for 12% of the step, most of it for the recording of ops."""
-    t = dry(1200)
+    """The device waits for 11% of the step, a part of it for the recording of ops."""
+    t = dry(1100)
     kernels = [event for event in t.events if event["cat"] == "kernel"]
     idle_from = kernels[0]["ts"] + kernels[0]["dur"]
     for i in range(events):
@@ -366,7 +366,7 @@ PLANTED = {
     "before-first-kernel": (before_first(1200), before_first(900)),
     "after-last-kernel": (after_last(1200), after_last(900)),
     "unrecorded-work": (unrecorded(800), unrecorded(90)),
-    "host-bound": (dry(1100), dry(900), dry_behind_profiler(290)),
+    "host-bound": (dry(1100), dry(900), dry_behind_profiler(270)),
     "small-ops": (small_ops(200, 6), small_ops(200, 11), small_ops(60, 6)),
     "kernel-gaps": (queued(40), queued(25)),
     "short-kernels": (short_kernels(5), short_kernels(3)),
