@@ -5,15 +5,16 @@
 Every program runs bare and recorded in turn, in one process, because machines are noisy. A round
 records some steps; the range that the analysis of this recording gives is compared with the median
 of the bare steps right before and after it. Programs: the planted scripts and some models.
+With --cpu-time, steps are measured in CPU time, which other programs on the machine hardly change.
 """
 
 import argparse
-import functools
 import json
 import pathlib
 import statistics
 import sys
 import tempfile
+import time
 
 import torch
 from torch import nn
@@ -120,10 +121,12 @@ MODELS = {
 }
 
 
-def record_torch(step, path, device, options):
+def record_torch(step, path, device, options, clock):
+    """Records some steps; returns how long they took, in milliseconds."""
     activities = [torch.profiler.ProfilerActivity.CPU]
     if device != "cpu":
         activities.append(torch.profiler.ProfilerActivity.CUDA)
+    times = []
     with torch.profiler.profile(
         activities=activities,
         schedule=torch.profiler.schedule(wait=0, warmup=1, active=STEPS, repeat=1),
@@ -131,34 +134,47 @@ def record_torch(step, path, device, options):
         **OPTIONS[options],
     ) as profiler:
         for _ in range(1 + STEPS):
-            step()
-            recording.wait_for(device)
+            times += recording.time_steps(step, device, 1, clock)
             profiler.step()
+    return times[1:]
+
+
+def record_pyrometer(step, path, device, options, clock):
+    with pyrometer.capture(path):
+        return recording.time_steps(step, device, STEPS, clock)
+
+
+def without_cost(cost, recorded_ms, steps):
+    """The range of the analysis for a step whose time was measured by another clock."""
+    cost_ms = cost["time_ns"] / steps / 1e6
+    bare_ms = recorded_ms - cost_ms
+    half_ms = min(0.04 * bare_ms + 0.3 * cost_ms, 0.15 * bare_ms)
+    return bare_ms - half_ms, bare_ms + half_ms
 
 
 def measure(name, step, arguments, folder):
     """Yields one result per round."""
-    for _ in range(3):
-        step()
-    record = functools.partial(record_torch, options=arguments.options)
-    path = folder / "trace.json"
+    clock = time.process_time if arguments.cpu_time else time.perf_counter
+    record, path = record_torch, folder / "trace.json"
     if arguments.recorder == "pyrometer":
-        record, path = recording.record_pyrometer, folder / "trace.pyro"
+        record, path = record_pyrometer, folder / "trace.pyro"
     for _ in range(arguments.rounds):
-        bare = recording.time_steps(step, arguments.device, 2 * STEPS)
-        record(step, path, arguments.device)
-        bare += recording.time_steps(step, arguments.device, 2 * STEPS)
-        trace = pyrometer.trace(path)
-        cost = trace.profiler_cost
+        bare = recording.time_steps(step, arguments.device, 2 * STEPS, clock)
+        recorded = record(step, path, arguments.device, arguments.options, clock)
+        bare += recording.time_steps(step, arguments.device, 2 * STEPS, clock)
+        cost = pyrometer.trace(path).profiler_cost
+        low, high = cost["step_without_low_ns"] / 1e6, cost["step_without_high_ns"] / 1e6
+        recorded_ms = cost["step_ns"] / 1e6
+        if arguments.cpu_time:
+            recorded_ms = statistics.median(recorded)
+            low, high = without_cost(cost, recorded_ms, STEPS)
         yield {
             "name": name,
             "bare_ms": statistics.median(bare),
-            "recorded_ms": cost["step_ns"] / 1e6,
-            "share": cost["share"],
-            "low_ms": cost["step_without_low_ns"] / 1e6,
-            "high_ms": cost["step_without_high_ns"] / 1e6,
+            "recorded_ms": recorded_ms,
+            "low_ms": low,
+            "high_ms": high,
             "costs": cost,
-            "events": dict(zip(trace.ops["name"], trace.ops["calls"], strict=True)),
         }
 
 
@@ -185,6 +201,7 @@ def main():
     parser.add_argument("--recorder", choices=recording.RECORDERS, default="torch")
     parser.add_argument("--options", choices=OPTIONS, default="usual")
     parser.add_argument("--only", nargs="*", help="Names of programs.")
+    parser.add_argument("--cpu-time", action="store_true", help="Measure steps in CPU time.")
     parser.add_argument("--json", help="File for all results.")
     arguments = parser.parse_args()
     if arguments.device == "cpu":
@@ -203,7 +220,8 @@ def main():
             inside.append(is_inside(middle))
             print(
                 f"{name:22} {middle['bare_ms']:8.2f} {middle['recorded_ms']:9.2f} "
-                f"{middle['share']:8.1%} {middle['low_ms']:8.2f} - {middle['high_ms']:7.2f}  "
+                f"{1 - middle['bare_ms'] / middle['recorded_ms']:8.1%} "
+                f"{middle['low_ms']:8.2f} - {middle['high_ms']:7.2f}  "
                 f"{'in ' if inside[-1] else 'OUT'} {sum(map(is_inside, found))}/{len(found)} "
                 f"op {middle['costs']['op_ns']} frame {middle['costs']['frame_ns']}",
                 flush=True,
