@@ -28,7 +28,7 @@ static const cost_table own_costs = {
 
 /* Measured with the costs: what an op costs, as a multiple of two quantiles of these gaps. The smaller
  * estimate counts, because ops also do some work before they call others. */
-static const double COST_PER_MEDIAN = 1.1, COST_PER_QUARTILE = 1.7;
+static const double COST_PER_MEDIAN = 1.2, COST_PER_QUARTILE = 1.9;
 /* Outside of these limits of the table's costs, the gaps measure something else. Where they are
  * unknown, rather too little is taken from findings than too much. */
 static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 4, UNKNOWN_FACTOR = 0.8;
