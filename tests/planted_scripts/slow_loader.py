@@ -16,7 +16,7 @@ def decode(packed):
 
 class Images(torch.utils.data.Dataset):
     def __init__(self, count, is_decoded):
-        packed = zlib.compress(bytes(i * i % 251 for i in range(SIDE << 14)))
+        packed = zlib.compress(bytes(i * i % 251 for i in range(SIDE << 10)) * 32)
         self.sample = decode(packed) if is_decoded else packed
         self.count = count
 
@@ -29,7 +29,7 @@ class Images(torch.utils.data.Dataset):
 
 def make(device, is_fixed):
     batch = 8 if device == "cpu" else 32
-    model = recording.heavy_model(device, SIDE, depth=(1, 8))
+    model = recording.heavy_model(device, SIDE, depth=(3, 8))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     loader = torch.utils.data.DataLoader(
         Images(16 * batch, is_fixed), batch_size=batch, pin_memory=device != "cpu"
