@@ -111,7 +111,10 @@ static void write_profiler_cost(pyro_trace_writer *w)
     char low[PYRO_UNIT_TEXT], high[PYRO_UNIT_TEXT];
     pyro_buf value = PYRO_BUF_INIT;
 
-    if (cost->share < PYRO_PROFILER_MATTERS)
+    /* The recorder's cost per op varies too much from program to program for a range without a
+     * measurement on this machine. */
+    if (cost->share < PYRO_PROFILER_MATTERS ||
+        (analysis->is_captured && cost->source != PYRO_COSTS_CALIBRATED))
         return;
     pyro_format_duration(low, cost->step_without_low_ns);
     pyro_format_duration(high, cost->step_without_high_ns);
