@@ -114,6 +114,7 @@ static const pyro_option output_options[] = {
 static const pyro_option_group graph_groups[] = {
     {"Graph:", graph_options, 0},
     {"Sizes of a model (not of a recording):", pyro_size_options, offsetof(graph_values, pricing)},
+    {"One token of a language model:", pyro_decode_options, offsetof(graph_values, pricing)},
     {"Python:", pyro_python_options, offsetof(graph_values, pricing)},
     {"Output:", output_options, 0},
     {NULL, NULL, 0},

@@ -26,7 +26,7 @@ typedef struct run_values {
      .offset = offsetof(run_values, python), \
      .metavar = "EXE", \
      .help = "Python interpreter for the program; it needs the package pyrometer.", \
-     .default_text = "python3", \
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH", \
      .completion = PYRO_COMPLETE_FILE}
 
 #define FOLDER_OPTION \
