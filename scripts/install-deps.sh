@@ -56,6 +56,7 @@ check_test() {
     need pkg-config command -v pkg-config
     need libcmocka-dev has_cmocka
     need g++ command -v c++
+    need ccache command -v ccache
     need "$foreign_compiler" command -v "$foreign_triplet-g++"
 }
 

@@ -102,15 +102,17 @@ Sizes:
           Sequence length in tokens or frames, if it is dynamic in the model.
       --prefill N
           Price reading a prompt of N tokens, for language models.
+      --size SYMBOL=N
+          Value of a symbolic size in the file: s0=4. JSON output lists the
+          symbols. May be repeated.
+
+One token of a language model:
       --decode
           Price one new token of a language model with a key-value cache; the
           bytes read from the cache are reported. Needs a built-in model with a
           decode graph.
       --past N
           With --decode: number of tokens in the cache. Default: as stored.
-      --size SYMBOL=N
-          Value of a symbolic size in the file: s0=4. JSON output lists the
-          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -131,7 +133,8 @@ Pricing:
 Python:
       --python PROGRAM
           Python interpreter with torch, the models' packages and, for check,
-          the counters. Default: python3.
+          the counters. Default: python3 of the environment that holds
+          pyrometer, or on PATH.
 
 Output:
       --format text|json|csv
@@ -205,15 +208,17 @@ Sizes of both models:
           Sequence length in tokens or frames, if it is dynamic in the model.
       --prefill N
           Price reading a prompt of N tokens, for language models.
+      --size SYMBOL=N
+          Value of a symbolic size in the file: s0=4. JSON output lists the
+          symbols. May be repeated.
+
+One token of a language model:
       --decode
           Price one new token of a language model with a key-value cache; the
           bytes read from the cache are reported. Needs a built-in model with a
           decode graph.
       --past N
           With --decode: number of tokens in the cache. Default: as stored.
-      --size SYMBOL=N
-          Value of a symbolic size in the file: s0=4. JSON output lists the
-          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -234,7 +239,8 @@ Pricing:
 Python:
       --python PROGRAM
           Python interpreter with torch, the models' packages and, for check,
-          the counters. Default: python3.
+          the counters. Default: python3 of the environment that holds
+          pyrometer, or on PATH.
 
 Verdict on two results:
       --delta SHARE
@@ -284,7 +290,7 @@ $ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
 same
 
 $ pyrometer cost --help --color always | grep -c "$(printf '\033')"
-6
+7
 
 $ pyrometer cost --help | grep -c "$(printf '\033')"
 0
