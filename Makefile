@@ -17,7 +17,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-observer-off test-pythons \
+.PHONY: all help deps python demo test test-c test-asan test-python test-observer-off test-pythons web test-web \
         test-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage bench bench-gpu \
         fuzz lint format docs verify-models catalog verify-catalog install clean
 
@@ -32,6 +32,8 @@ help:
 #: make                build the tool (build/pyrometer) and the library
 #: make demo           install missing packages, build, and show what models cost
 #: make test           install missing packages, build, make .venv, and run all tests
+#: make web            build the page of pyrometer report (needs Node 18; installs it if missing)
+#: make test-web       run the tests of the page in Node and in Chromium
 #: make python         make .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       run the unit tests on x86-64, under qemu if needed (test-arm: on AArch64)
@@ -63,17 +65,24 @@ python:
 	@scripts/install-deps.sh build python
 	@scripts/make-venv.sh torch
 
+web:
+	@scripts/install-deps.sh web
+	@scripts/build-web.sh --strict
+
 demo:
-	@scripts/install-deps.sh build
+	@scripts/install-deps.sh build web
+	@scripts/build-web.sh
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
 # In this order, because the Python tests need what the C tests check.
 test:
 	@scripts/make-venv.sh test --plan
-	@scripts/install-deps.sh test
+	@scripts/install-deps.sh test web
+	@scripts/build-web.sh
 	@$(MAKE) --no-print-directory test-c
 	@$(MAKE) --no-print-directory test-asan
+	@$(MAKE) --no-print-directory test-web
 	@$(MAKE) --no-print-directory test-python
 	@echo "All tests passed."
 
@@ -89,6 +98,12 @@ test-asan:
 	    -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
 	@cmake --build --preset asan
 	@ctest --preset asan -j $(JOBS)
+
+test-web:
+	@echo "== The page, in Node and in Chromium"
+	@scripts/install-deps.sh web chromium
+	@scripts/build-web.sh --strict
+	@cd web && PYRO_TOOL=$(CURDIR)/build/pyrometer npm test --silent
 
 test-python:
 	@echo "== Python package and models"

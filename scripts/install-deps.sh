@@ -70,6 +70,19 @@ check_bench() {
     need util-linux command -v taskset
 }
 
+has_node() {
+    [ "$(node --version 2>/dev/null | sed -n 's/^v\([0-9]*\).*/\1/p')" -ge 18 ] 2>/dev/null
+}
+
+check_web() {
+    need nodejs has_node
+    need npm command -v npm
+}
+
+check_chromium() {
+    need chromium command -v chromium
+}
+
 check_arm() {
     need qemu-user command -v qemu-aarch64
 }

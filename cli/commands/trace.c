@@ -185,6 +185,7 @@ typedef struct trace_run {
     size_t written; /* files in `out` */
     size_t warnings;
     size_t defects; /* that make numbers wrong */
+    pyro_page *page;     /* NULL: no page is wanted */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
     bool has_layers, has_gaps, has_memory; /* of the last file */
 } trace_run;
@@ -363,7 +364,9 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     pyro_progress_end(&progress);
     if (status == PYRO_OK && run->values->chrome)
         exit_code = write_chrome(run, trace);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK && run->page)
+        status = pyro_page_add_trace(run->page, trace, analysis, &run->analysis, &error);
+    else if (status == PYRO_OK)
         status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
                                               : add_report(run, trace, analysis, several, &error);
     if (status == PYRO_OK) {
@@ -437,6 +440,8 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         exit_code = analyze_file(run, files->items[i], files->count > 1);
         worst = exit_code > worst ? exit_code : worst;
     }
+    if (run->page && worst == PYRO_EXIT_FINE)
+        worst = pyro_common_write_page(&run->values->common, run->page);
     if (run->passes) {
         exit_code = add_summary(run);
         worst = exit_code > worst ? exit_code : worst;
@@ -449,6 +454,16 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         ((run->values->strict && run->warnings > 0) || (run->values->check && run->defects > 0)))
         return PYRO_EXIT_POLICY;
     return worst;
+}
+
+static int begin_page(trace_run *run)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (!run->values->common.page || pyro_page_new(&run->page, NULL, &error) == PYRO_OK)
+        return PYRO_EXIT_FINE;
+    return pyro_common_fail(NULL, &error);
 }
 
 static int open_model(trace_run *run)
@@ -504,7 +519,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
     };
     int exit_code = check_values(values, files);
     pyro_peaks peaks;
-    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+    bool wants_stacks = values->folded || values->common.page || run.report.view == PYRO_TRACE_STACKS ||
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
     run.analysis.without_stacks = !wants_stacks;
 
@@ -517,9 +532,12 @@ static int run_files(const trace_values *values, const pyro_words *files)
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = open_model(&run);
     if (exit_code == PYRO_EXIT_FINE)
+        exit_code = begin_page(&run);
+    if (exit_code == PYRO_EXIT_FINE)
         exit_code = analyze_files(&run, files);
     pyro_buf_free(&run.out);
     pyro_passes_free(run.passes);
+    pyro_page_free(run.page);
     if (run.analysis.model)
         pyro_model_close(run.analysis.model);
     return exit_code;

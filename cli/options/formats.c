@@ -14,6 +14,7 @@ static const struct {
 } purposes[] = {
     {"text", "for people"},  {"json", "for programs"},         {"csv", "for spreadsheets"},
     {"dot", "for Graphviz"}, {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
+    {"html", "for a browser"},
 };
 
 /* Collects the writers of a kind that --format offers; returns their number. */

@@ -47,11 +47,12 @@ void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table
 }
 
 static void write_table(pyro_json_writer *writer, const pyro_trace_table *table,
-                        const pyro_analysis *analysis)
+                        const pyro_analysis *analysis, size_t max_rows)
 {
     size_t count;
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 
+    count = max_rows > 0 && count > max_rows ? max_rows : count;
     pyro_json_key(writer, table->name);
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
@@ -265,9 +266,26 @@ static bool is_plain(const pyro_trace_table *table, bool verbose)
     return strcmp(table->name, "memory") != 0 && (verbose || strcmp(table->name, "stacks") != 0);
 }
 
+/* The tables that have more rows than were written, with the number of all. */
+static void write_cut(pyro_json_writer *writer, const pyro_analysis *analysis, size_t max_rows)
+{
+    size_t count, rows;
+    const pyro_trace_table *tables = pyro_trace_tables(&count);
+
+    pyro_json_key(writer, "cut");
+    pyro_json_begin_object(writer);
+    for (size_t i = 0; i < count; i++) {
+        pyro_trace_table_rows(&tables[i], analysis, &rows);
+        if (rows > max_rows)
+            pyro_json_member_integer(writer, tables[i].name, (int64_t)rows);
+    }
+    pyro_json_end_object(writer);
+}
+
 int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
 {
     const pyro_analysis *analysis = request->trace.analysis;
+    size_t max_rows = request->trace.options ? request->trace.options->max_rows : 0;
     pyro_json_writer writer;
     size_t count;
     const pyro_trace_table *tables = pyro_trace_tables(&count);
@@ -277,9 +295,11 @@ int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
     write_head(&writer, request->trace.trace, analysis);
     for (size_t i = 0; i < count; i++) {
         if (is_plain(&tables[i], request->options->verbose))
-            write_table(&writer, &tables[i], analysis);
+            write_table(&writer, &tables[i], analysis, max_rows);
         write_behind(&writer, tables[i].name, analysis);
     }
+    if (max_rows > 0)
+        write_cut(&writer, analysis, max_rows);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
     return PYRO_OK;
