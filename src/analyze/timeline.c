@@ -9,6 +9,8 @@
 
 /* Rows of a track. What nests deeper shares the last one, so its slices may overlap there. */
 enum { MAX_ROWS = 64 };
+/* In `slice_of`, of an event that is not to be shown. */
+#define HIDDEN (PYRO_NO_SLICE - 1)
 
 /* Ends of the last slice in each row of a track. */
 typedef struct track_rows {
@@ -22,14 +24,28 @@ typedef struct layout {
     const pyro_joins *joins;
     int64_t from_ns, to_ns; /* on the trace's clock */
     track_rows *tracks;
-    uint32_t *slice_of; /* by event */
+    uint32_t *slice_of; /* by event; PYRO_NO_SLICE or HIDDEN */
 } layout;
 
+/* Ranges on a device repeat what its work says, and the profiler's own span holds everything. */
 static bool is_shown(const pyro_trace *trace, uint32_t event)
 {
     uint8_t category = trace->category[event];
 
-    return category != PYRO_EVENT_MEMORY && category != PYRO_EVENT_SYNC;
+    if (category == PYRO_EVENT_MEMORY || category == PYRO_EVENT_SYNC ||
+        category == PYRO_EVENT_DEVICE_ANNOTATION)
+        return false;
+    return category != PYRO_EVENT_OTHER ||
+           strncmp(pyro_event_name(trace, event), "PyTorch Profiler", 16) != 0;
+}
+
+/* Steps have a row of their own; they need not nest in the frames of Python. */
+static void hide_steps(layout *layout)
+{
+    for (size_t i = 0; i < layout->joins->step_count; i++) {
+        if (layout->joins->steps[i].event != PYRO_NO_EVENT)
+            layout->slice_of[layout->joins->steps[i].event] = HIDDEN;
+    }
 }
 
 /* A row that is free from `start_ns` on. Nested host events keep below what encloses them. */
@@ -234,12 +250,14 @@ static void lay_out(layout *layout, const pyro_timeline_options *options)
     pyro_timeline *timeline = layout->timeline;
 
     find_span(layout);
+    hide_steps(layout);
     layout->from_ns = timeline->start_ns + options->from_ns;
     layout->to_ns =
         options->to_ns > 0 ? timeline->start_ns + options->to_ns : INT64_MAX;
     for (size_t i = 0; i < layout->trace->count; i++) {
         uint32_t event = layout->joins->by_time[i];
-        if (is_shown(layout->trace, event) && in_range(layout, event))
+        if (layout->slice_of[event] != HIDDEN && is_shown(layout->trace, event) &&
+            in_range(layout, event))
             add_slice(layout, event);
     }
     qsort(timeline->slices, timeline->count, sizeof *timeline->slices, by_place);

@@ -43,7 +43,7 @@ export function App({ data }: { data: PageData }) {
             onChange={(event) => go({ part: event.currentTarget.value })}
           >
             {data.parts.map((one, i) => (
-              <option value={String(i)}>{name(one.name, 120)}</option>
+              <option value={String(i)}>{name(one.name.slice(one.name.lastIndexOf("/") + 1), 120)}</option>
             ))}
           </select>
         ) : (

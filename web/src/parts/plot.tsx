@@ -10,6 +10,8 @@ interface PlotProps {
   height: number;
   formatX: (value: number) => string;
   formatY: (value: number) => string;
+  /** Allowed distances of the marks on the upright axis. */
+  stepsY?: number[];
   onMove?: (index: number | null) => void;
 }
 
@@ -26,7 +28,7 @@ export function Plot(props: PlotProps) {
         series: props.series,
         axes: [
           { ...axis, values: (_plot, ticks) => ticks.map(props.formatX) },
-          { ...axis, size: 84, values: (_plot, ticks) => ticks.map(props.formatY) },
+          { ...axis, size: 84, incrs: props.stepsY, values: (_plot, ticks) => ticks.map(props.formatY) },
         ],
         hooks: { setCursor: [(plot) => props.onMove?.(plot.cursor.idx ?? null)] },
       },

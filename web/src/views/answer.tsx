@@ -1,7 +1,7 @@
 // The first view: one sentence, four numbers, where the step goes, and what to do first.
 import type { ViewProps } from "../app";
 import { layerTime, onDevice, type FindingRow, type TraceResult } from "../data/trace";
-import { median, name, rate, share, time } from "../format";
+import { lowerFirst, median, name, rate, share, time, upperFirst } from "../format";
 import { linkTo } from "../location";
 import { ofShare, series } from "../palette";
 import { Icicle } from "../parts/icicle";
@@ -66,11 +66,11 @@ export function headline(trace: TraceResult): string {
     const working = `The device works ${time((span.ns * busy) / total)} of a ${what} of ${time(span.ns)}.`;
     if (busy / total > 0.9) return `${working} It is busy: only less or faster work helps.`;
     if (!largest) return working;
-    return `${working} Most of the rest: ${causeTitle(largest.cause).toLowerCase()}.`;
+    return `${working} Most of the rest: ${lowerFirst(causeTitle(largest.cause))}.`;
   }
   const largest = [...parts].sort((a, b) => b.ns - a.ns)[0];
   if (largest && total > 0)
-    return `A ${what} takes ${time(span.ns)} on the CPU, ${share(largest.ns / total)} of it in: ${causeTitle(largest.cause).toLowerCase()}.`;
+    return `A ${what} takes ${time(span.ns)} on the CPU, ${share(largest.ns / total)} of it in: ${lowerFirst(causeTitle(largest.cause))}.`;
   return `The ${what} takes ${time(span.ns)}.`;
 }
 
@@ -117,12 +117,12 @@ function Finding({ trace, finding, rank, steps }: { trace: TraceResult; finding:
       </span>
       <div>
         <h3>{finding.title}</h3>
-        <p class="soft">{name(finding.evidence, 600)}</p>
+        <p class="soft">{upperFirst(name(finding.evidence, 600))}</p>
         {parts.length > 0 && (
           <ul>
             {parts.map((part) => (
               <li>
-                {part.title}
+                {upperFirst(part.title)}
                 {part.place && <code> {name(part.place, 160)}</code>}
                 {part.gain_ns ? `: ${time(part.gain_ns / steps)}` : ""}
               </li>

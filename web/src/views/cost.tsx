@@ -1,7 +1,7 @@
 // The cost of a model: totals, operators and layers.
 import { useMemo, useState } from "preact/hooks";
 import type { ViewProps } from "../app";
-import { amount, bytes, count, name, share } from "../format";
+import { amount, bytes, count, name, share, upperFirst } from "../format";
 import { ofName, series } from "../palette";
 import { Icicle, type IcicleNode } from "../parts/icicle";
 import { Table } from "../parts/table";
@@ -96,7 +96,7 @@ export function CostSummary({ part }: ViewProps) {
               {amount(row.flops)} <span class="soft">{share(row.flops / (cost.total_flops || 1))}</span>
             </span>
             <span class="note">
-              {count(row.count)} layers, {bytes(row.memory)} moved
+              {count(row.count)} {row.count === 1 ? "layer" : "layers"}, {bytes(row.memory)} moved
             </span>
           </div>
         ))}
@@ -106,7 +106,7 @@ export function CostSummary({ part }: ViewProps) {
           <h2>What follows</h2>
           <ul>
             {[...cost.advice, ...cost.notes].map((line) => (
-              <li>{name(line, 500)}</li>
+              <li>{upperFirst(name(line, 500))}</li>
             ))}
           </ul>
         </>

@@ -1,12 +1,15 @@
 // Memory over time, the peak, and who held it there.
 import { useMemo, useState } from "preact/hooks";
-import type uPlot from "uplot";
+import uPlot from "uplot";
 import type { ViewProps } from "../app";
 import type { MemoryDevice, TraceResult } from "../data/trace";
 import { bytes, name, share, time } from "../format";
 import { series } from "../palette";
 import { Plot } from "../parts/plot";
 import { Table } from "../parts/table";
+
+/** Distances of marks on an axis of bytes. */
+const POWERS_OF_TWO = Array.from({ length: 50 }, (_unused, i) => 2 ** i);
 
 function Device({ trace, device }: { trace: TraceResult; device: MemoryDevice }) {
   const [at, setAt] = useState<number | null>(null);
@@ -38,11 +41,12 @@ function Device({ trace, device }: { trace: TraceResult; device: MemoryDevice })
             height={280}
             formatX={time}
             formatY={bytes}
+            stepsY={POWERS_OF_TWO}
             onMove={setAt}
             series={[
               { label: "time", value: (_plot, value) => time(value) },
-              { label: "allocated", stroke: series(0), fill: `${series(0)}33`, value: (_plot, value) => bytes(value), paths: undefined },
-              ...(hasReserved ? [{ label: "reserved", stroke: series(5), value: (_plot: uPlot, value: number) => bytes(value) }] : []),
+              { label: "allocated", stroke: series(0), fill: `${series(0)}33`, value: (_plot, value) => bytes(value), paths: uPlot.paths.stepped!({ align: 1 }), points: { show: false } },
+              ...(hasReserved ? [{ label: "reserved", stroke: series(5), paths: uPlot.paths.stepped!({ align: 1 }), points: { show: false }, value: (_plot: uPlot, value: number) => bytes(value) }] : []),
             ]}
           />
         </div>
