@@ -177,10 +177,9 @@ static int write_result(const pyro_common *common, const char *text, size_t size
     if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
     if (!common->quiet)
-        pyro_common_say_written(common->output,
-                                common->page
-                                    ? "page"
-                                    : pyro_writer_find(common->report, common->format)->name);
+        pyro_common_say_written(
+            common->output,
+            common->page ? "page" : pyro_writer_find(common->report, common->format)->name);
     return PYRO_EXIT_FINE;
 }
 

@@ -103,7 +103,7 @@ static const pyro_option_group report_groups[] = {
     {NULL, NULL, 0},
 };
 
-/* Whether a regular file begins like a result in JSON that a command of ours wrote. */
+/* Whether a regular file begins like a result that a command wrote as JSON. */
 static bool is_result(const char *path)
 {
     char head[HEAD_BYTES + 1];

@@ -519,7 +519,8 @@ static int run_files(const trace_values *values, const pyro_words *files)
     };
     int exit_code = check_values(values, files);
     pyro_peaks peaks;
-    bool wants_stacks = values->folded || values->common.page || run.report.view == PYRO_TRACE_STACKS ||
+    bool wants_stacks = values->folded || values->common.page ||
+                        run.report.view == PYRO_TRACE_STACKS ||
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
     run.analysis.without_stacks = !wants_stacks;
 

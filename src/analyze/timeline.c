@@ -129,57 +129,63 @@ static int64_t shortest_kept(const pyro_timeline *timeline, size_t wanted)
     return (int64_t)1 << (bit < 62 ? bit + 1 : 62);
 }
 
+/* What is merged: slices shorter than this, unless the gap between two is longer. */
+typedef struct merging {
+    int64_t below_ns, gap_ns;
+} merging;
+
 /* Whether a short slice continues the merged one before it. */
-static bool continues(const pyro_slice *merged, const pyro_slice *next, int64_t below_ns)
+static bool continues(const pyro_slice *merged, const pyro_slice *next, int64_t gap_ns)
 {
-    return merged->name == PYRO_NO_ID && merged->track == next->track &&
-           merged->row == next->row &&
-           next->start_ns - (merged->start_ns + merged->duration_ns) < below_ns &&
-           next->start_ns + next->duration_ns - merged->start_ns < 64 * below_ns;
+    return merged->name == PYRO_NO_ID && merged->track == next->track && merged->row == next->row &&
+           next->start_ns - (merged->start_ns + merged->duration_ns) < gap_ns;
+}
+
+static void extend(pyro_slice *merged, const pyro_slice *slice)
+{
+    int64_t end_ns = slice->start_ns + slice->duration_ns;
+    int64_t merged_end_ns = merged->start_ns + merged->duration_ns;
+
+    merged->duration_ns = (end_ns > merged_end_ns ? end_ns : merged_end_ns) - merged->start_ns;
+    merged->events += slice->events;
 }
 
 /* Joins short slices that lie close together into stretches without a name. */
-static void merge_short(pyro_timeline *timeline, int64_t below_ns)
+static void merge_short(pyro_timeline *timeline, merging rule)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < timeline->count; i++) {
         pyro_slice *slice = &timeline->slices[i];
+        bool is_short = slice->name == PYRO_NO_ID || slice->duration_ns < rule.below_ns;
 
-        if (slice->duration_ns >= below_ns) {
-            timeline->slices[kept++] = *slice;
+        if (is_short && kept > 0 && continues(&timeline->slices[kept - 1], slice, rule.gap_ns)) {
+            extend(&timeline->slices[kept - 1], slice);
             continue;
         }
-        if (kept > 0 && continues(&timeline->slices[kept - 1], slice, below_ns)) {
-            pyro_slice *merged = &timeline->slices[kept - 1];
-            int64_t end_ns = slice->start_ns + slice->duration_ns;
-            int64_t merged_end_ns = merged->start_ns + merged->duration_ns;
-
-            merged->duration_ns =
-                (end_ns > merged_end_ns ? end_ns : merged_end_ns) - merged->start_ns;
-            merged->events += slice->events;
-            continue;
+        if (is_short) {
+            slice->name = PYRO_NO_ID;
+            slice->layer = PYRO_NO_LAYER;
         }
-        slice->name = PYRO_NO_ID;
-        slice->layer = PYRO_NO_LAYER;
         timeline->slices[kept++] = *slice;
     }
     timeline->count = kept;
-    timeline->merged_below_ns = below_ns;
 }
 
+/* Keeps the longest slices, up to half of the limit. Stretches take the rest: the gaps in them grow
+ * until they are few enough. */
 static void limit_slices(pyro_timeline *timeline, size_t max_slices)
 {
-    size_t wanted = max_slices / 2; /* merged stretches take the rest */
+    if (max_slices == 0 || timeline->count <= max_slices)
+        return;
+    merging rule = {.below_ns = shortest_kept(timeline, max_slices / 2)};
 
-    while (max_slices > 0 && timeline->count > max_slices) {
-        int64_t below_ns = shortest_kept(timeline, wanted);
-
-        if (below_ns <= timeline->merged_below_ns)
-            below_ns = timeline->merged_below_ns * 4;
-        merge_short(timeline, below_ns);
-        wanted /= 2;
-    }
+    rule.gap_ns = rule.below_ns;
+    timeline->merged_below_ns = rule.below_ns;
+    do {
+        merge_short(timeline, rule);
+        rule.gap_ns *= 4;
+    } while (timeline->count > max_slices && rule.gap_ns <= timeline->span_ns * 4);
     for (size_t i = 0; i < timeline->count; i++) {
         if (timeline->slices[i].name == PYRO_NO_ID)
             timeline->merged_events += timeline->slices[i].events;
@@ -197,8 +203,7 @@ static void find_launches(layout *layout)
     }
     for (size_t i = 0; i < timeline->count; i++) {
         pyro_slice *slice = &timeline->slices[i];
-        uint32_t launch = slice->name != PYRO_NO_ID &&
-                                  pyro_event_is_device_work(slice->category)
+        uint32_t launch = slice->name != PYRO_NO_ID && pyro_event_is_device_work(slice->category)
                               ? layout->joins->launch[slice->launch]
                               : PYRO_NO_EVENT;
 
@@ -212,18 +217,17 @@ static bool list_rows(pyro_timeline *timeline)
 
     for (size_t i = 0; i < timeline->count; i++) {
         const pyro_slice *slice = &timeline->slices[i];
-        pyro_slice_row *last =
-            timeline->row_count > 0 ? &timeline->rows[timeline->row_count - 1] : NULL;
+        pyro_slice_row *last = timeline->row_count > 0 ? &timeline->rows[timeline->row_count - 1]
+                                                       : NULL;
 
         if (last && last->track == slice->track && last->row == slice->row) {
             last->count++;
             continue;
         }
-        if (!pyro_grow(&timeline->rows, &capacity, timeline->row_count + 1,
-                       sizeof *timeline->rows))
+        if (!pyro_grow(&timeline->rows, &capacity, timeline->row_count + 1, sizeof *timeline->rows))
             return false;
-        timeline->rows[timeline->row_count++] =
-            (pyro_slice_row){slice->track, slice->row, (uint32_t)i, 1};
+        timeline->rows[timeline->row_count++] = (pyro_slice_row){slice->track, slice->row,
+                                                                 (uint32_t)i, 1};
     }
     return true;
 }
@@ -252,8 +256,7 @@ static void lay_out(layout *layout, const pyro_timeline_options *options)
     find_span(layout);
     hide_steps(layout);
     layout->from_ns = timeline->start_ns + options->from_ns;
-    layout->to_ns =
-        options->to_ns > 0 ? timeline->start_ns + options->to_ns : INT64_MAX;
+    layout->to_ns = options->to_ns > 0 ? timeline->start_ns + options->to_ns : INT64_MAX;
     for (size_t i = 0; i < layout->trace->count; i++) {
         uint32_t event = layout->joins->by_time[i];
         if (layout->slice_of[event] != HIDDEN && is_shown(layout->trace, event) &&

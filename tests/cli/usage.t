@@ -13,6 +13,7 @@ Commands:
   trace     analyze a run: layers, ops, kernels, idle time, memory
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
+  report    show any input or result as one HTML page
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
   doctor    check what works on this machine, and how to fix what does not
@@ -137,12 +138,13 @@ Python:
           pyrometer, or on PATH.
 
 Output:
-      --format text|json|csv
-          Output format: text for people, json for programs or csv for
-          spreadsheets. Default: text, or by the extension of --output.
+      --format text|json|csv|html
+          Output format: text for people, json for programs, csv for
+          spreadsheets or html for a browser. Default: text, or by the extension
+          of --output.
   -o, --output FILE
-          Write to FILE. Its extension (.json, .csv or .txt) selects the format.
-          An error leaves no partial file. Default: standard output.
+          Write to FILE. Its extension (.json, .csv, .html or .txt) selects the
+          format. An error leaves no partial file. Default: standard output.
   -q, --quiet
           Print only the numbers: no notes, advice or hints.
   -v, --verbose
@@ -260,12 +262,13 @@ Verdict on two results:
           Compare results even if they come from different machines.
 
 Output:
-      --format text|json|csv
-          Output format: text for people, json for programs or csv for
-          spreadsheets. Default: text, or by the extension of --output.
+      --format text|json|csv|html
+          Output format: text for people, json for programs, csv for
+          spreadsheets or html for a browser. Default: text, or by the extension
+          of --output.
   -o, --output FILE
-          Write to FILE. Its extension (.json, .csv or .txt) selects the format.
-          An error leaves no partial file. Default: standard output.
+          Write to FILE. Its extension (.json, .csv, .html or .txt) selects the
+          format. An error leaves no partial file. Default: standard output.
   -q, --quiet
           Print only the numbers: no notes, advice or hints.
   -v, --verbose
@@ -314,11 +317,11 @@ pyrometer: unknown option -z (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --format xml
-pyrometer: --format: unknown value "xml" (one of: text, json, csv) (see pyrometer cost --help)
+pyrometer: --format: unknown value "xml"; did you mean html? (one of: text, json, csv, html) (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --format=jsn
-pyrometer: --format: unknown value "jsn"; did you mean json? (one of: text, json, csv) (see pyrometer cost --help)
+pyrometer: --format: unknown value "jsn"; did you mean json? (one of: text, json, csv, html) (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --sort

@@ -1,19 +1,15 @@
 /* Collects the data of a page, and fills the template with it. */
 #include "report/page/page.h"
 
-#include "analyze/totals.h"
 #include "base/error.h"
 #include "report/html.h"
-#include "report/writers.h"
 
+#include <pyrometer/report.h>
 #include <pyrometer/version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#define DEFAULT_EVENTS 1000000
-/* Rows of a table of a trace; tables that are longer are cut, and the page says so. */
-#define MAX_TABLE_ROWS 5000
 #define DATA_MARK "@PYROMETER_DATA@"
 #define TITLE_MARK "@PYROMETER_TITLE@"
 
@@ -155,8 +151,7 @@ void pyro_page_add_column(pyro_page *page, const char *name, pyro_column_code co
             pyro_buf_addc(&page->sections, (char)number);
         } else if (code == PYRO_CODE_DELTA) {
             int64_t difference = (int64_t)((uint64_t)number - (uint64_t)before);
-            add_varint(&page->sections,
-                       ((uint64_t)difference << 1) ^ (uint64_t)(difference >> 63));
+            add_varint(&page->sections, ((uint64_t)difference << 1) ^ (uint64_t)(difference >> 63));
             before = number;
         } else {
             add_varint(&page->sections, (uint64_t)number);
@@ -165,7 +160,7 @@ void pyro_page_add_column(pyro_page *page, const char *name, pyro_column_code co
     describe_section(page, name, names[code], count, first);
 }
 
-/* "trace" of "pyrometer.trace/1"; NULL when the text is no result of ours. */
+/* "trace" of "pyrometer.trace/1"; NULL when the text is no such result. */
 static char *kind_of(const char *text, size_t size)
 {
     static const char mark[] = "\"pyrometer.";
@@ -192,52 +187,6 @@ int pyro_page_add_json(pyro_page *page, const char *name, const char *text, size
     pyro_page_end_part(page);
     free(kind);
     return PYRO_OK;
-}
-
-static int add_trace_tables(pyro_page *page, const pyro_trace *trace,
-                            const pyro_analysis *analysis, pyro_error *error)
-{
-    pyro_trace_report_options options = {
-        .report = {.format = PYRO_FORMAT_JSON, .verbose = true},
-        .depth = -1,
-        .max_rows = MAX_TABLE_ROWS,
-    };
-    char *text = NULL;
-    size_t size;
-    int status = pyro_report_trace(&text, &size, trace, analysis, &options, error);
-
-    if (status == PYRO_OK)
-        pyro_page_add_text(page, "result", text, size);
-    pyro_free(text);
-    return status;
-}
-
-int pyro_page_add_trace(pyro_page *page, pyro_trace *trace, const pyro_analysis *analysis,
-                        const pyro_analysis_options *options, pyro_error *error)
-{
-    pyro_timeline_options range = {
-        .max_slices = page->options.max_events > 0 ? (size_t)page->options.max_events
-                                                   : DEFAULT_EVENTS,
-        .from_ns = page->options.from_ns,
-        .to_ns = page->options.to_ns,
-    };
-    pyro_timeline timeline;
-    pyro_joins joins;
-    int status = pyro_joins_make(&joins, trace, options, error);
-
-    if (status == PYRO_OK)
-        status = pyro_timeline_make(&timeline, trace, &joins, &range, error);
-    if (status != PYRO_OK) {
-        pyro_joins_free(&joins);
-        return status;
-    }
-    pyro_page_begin_part(page, "trace", pyro_trace_file(trace));
-    status = add_trace_tables(page, trace, analysis, error);
-    pyro_page_add_timeline(page, &timeline, trace, &joins);
-    pyro_page_end_part(page);
-    pyro_timeline_free(&timeline);
-    pyro_joins_free(&joins);
-    return status;
 }
 
 /* Length of the header in 4 bytes, the header, the sections. */
@@ -293,8 +242,8 @@ static int add_compressed(pyro_buf *buf, const pyro_buf *data, pyro_error *error
     uLong room = compressBound((uLong)data->length);
     unsigned char *packed = malloc(room);
 
-    if (!packed || compress2(packed, &room, (const unsigned char *)data->data,
-                             (uLong)data->length, Z_DEFAULT_COMPRESSION) != Z_OK) {
+    if (!packed || compress2(packed, &room, (const unsigned char *)data->data, (uLong)data->length,
+                             Z_DEFAULT_COMPRESSION) != Z_OK) {
         free(packed);
         return pyro_fail_memory(error);
     }

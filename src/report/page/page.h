@@ -41,8 +41,8 @@ void pyro_page_add_column(pyro_page *page, const char *name, pyro_column_code co
                           pyro_number_at *at, const void *data);
 
 /* The names, tracks, rows and slices of a timeline, as sections of the current part. */
-void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline,
-                            const pyro_trace *trace, const pyro_joins *joins);
+void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline, const pyro_trace *trace,
+                            const pyro_joins *joins);
 
 /* The page without data; its size is 0 in a build without Node. The build generates both. */
 extern const unsigned char pyro_page_template[];

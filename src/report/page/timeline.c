@@ -170,8 +170,8 @@ static void add_head(pyro_page *page, const pyro_timeline *timeline, const used_
     pyro_buf_free(&text);
 }
 
-void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline,
-                            const pyro_trace *trace, const pyro_joins *joins)
+void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline, const pyro_trace *trace,
+                            const pyro_joins *joins)
 {
     used_names names = {NULL, NULL, 0};
     numbered numbered = {timeline, &names};
