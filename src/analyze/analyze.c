@@ -3,6 +3,7 @@
  * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
+#include "analyze/device/kernel_names.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
@@ -68,15 +69,15 @@ static int note_graphs(pyro_analysis_context *context)
     for (int i = 1; i <= PYRO_GRAPH_SOURCE_COUNT; i++) {
         int source = i % PYRO_GRAPH_SOURCE_COUNT; /* the rest comes last */
         if (graphs->kernels[source])
-            pyro_buf_addf(&text, "%s%.1f%% of their time %s (%lld kernels and copies)",
+            pyro_buf_addf(&text, "%s%.1f%% of the time %s (%lld kernels and copies)",
                           text.length ? ", " : "",
                           100 * (double)graphs->time_ns[source] / (double)total_ns, sources[source],
                           (long long)graphs->kernels[source]);
     }
-    int status = text.failed
-                     ? pyro_fail_memory(context->error)
-                     : pyro_context_note(context, "layers of %zu replays of CUDA graphs: %s",
-                                         graphs->replays, text.data);
+    int status = text.failed ? pyro_fail_memory(context->error)
+                             : pyro_context_note(context, "layers of %zu replay%s of graphs: %s",
+                                                 graphs->replays, graphs->replays == 1 ? "" : "s",
+                                                 text.data);
     pyro_buf_free(&text);
     return status;
 }
@@ -91,12 +92,16 @@ static int note_inferred_steps(pyro_analysis_context *context)
         [PYRO_STEPS_KERNELS] = "device work that repeats from",
     };
     const pyro_joins *joins = context->joins;
+    char mark[PYRO_KERNEL_SHORT_NAME];
     if (!pyro_steps_are_inferred(joins->step_source))
         return PYRO_OK;
+    if (joins->step_source == PYRO_STEPS_KERNELS)
+        pyro_kernel_short_name(joins->step_mark, mark);
     return pyro_context_note(context,
                              "the trace marks no steps: %zu are inferred from %s %.120s; "
                              "--steps-from REGEX chooses other ranges",
-                             joins->step_count, sources[joins->step_source], joins->step_mark);
+                             joins->step_count, sources[joins->step_source],
+                             joins->step_source == PYRO_STEPS_KERNELS ? mark : joins->step_mark);
 }
 
 /* Notes requested layers and names that were not found. */
