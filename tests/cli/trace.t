@@ -128,9 +128,8 @@ Findings (top 3 of 5 by gain):
   2. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.72
      ms to gain)
-     before the first launch the host took 24.8% of the time (2.718 ms), mostly
-     in torchvision/models/vision_transformer.py(268): _process_input (2.540
-     ms); threshold 10%
+     before the first launch the host took 24.8% of the time (2.718 ms), 2.540
+     ms of it there; threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   3. float32 products do not use TF32, at

@@ -1,4 +1,5 @@
 /* Finds what a run uses already, and chooses advice that it does not follow yet. */
+#include "analyze/device/kernel_category.h"
 #include "analyze/findings/findings.h"
 #include "analyze/intervals.h"
 #include "base/containers/buf.h"
@@ -55,7 +56,6 @@ static const struct {
     {KERNEL, "fmha", PYRO_USE_SDPA},
     {1u << PYRO_EVENT_MEMCPY, "Pinned", PYRO_USE_PINNED},
     {HOST, "_MultiProcessingDataLoaderIter", PYRO_USE_WORKERS},
-    {KERNEL, "_nhwc_", PYRO_USE_CHANNELS_LAST},
 #undef HOST
 #undef CALL
 #undef KERNEL
@@ -100,6 +100,31 @@ static unsigned uses_of_collectives(const pyro_analysis *result)
         if (!strcmp(result->collectives[0].kind, kinds[k].kind))
             return kinds[k].use;
     return 0;
+}
+
+/* Whether most ops with kernels for channels_last get their inputs in that format. Where the library
+ * converts them in the same op, they came in another one. */
+static unsigned uses_of_layouts(pyro_finder *finder)
+{
+    enum { LAST = 1, CONVERTED = 2 };
+    const pyro_analysis_context *context = finder->context;
+    uint8_t *seen = pyro_arena_array(context->scratch, context->trace->count + 1, 1);
+    int64_t plain = 0, converted = 0;
+    for (size_t i = 0; seen && i < finder->kernel_count; i++) {
+        const char *name = pyro_event_name(context->trace, finder->kernels[i]);
+        uint32_t op = pyro_finder_outermost(finder, context->joins->op[finder->kernels[i]]);
+        if (op == PYRO_NO_EVENT)
+            continue;
+        if (pyro_kernel_classify(name).role == PYRO_ROLE_LAYOUT)
+            seen[op] |= CONVERTED;
+        else if (strstr(name, "_nhwc"))
+            seen[op] |= LAST;
+    }
+    for (size_t i = 0; seen && i < finder->outer_op_count; i++) {
+        plain += seen[finder->outer_ops[i]] == LAST;
+        converted += seen[finder->outer_ops[i]] == (LAST | CONVERTED);
+    }
+    return plain > converted ? PYRO_USE_CHANNELS_LAST : 0;
 }
 
 static bool is_call(const pyro_trace *trace, uint32_t event)
@@ -165,6 +190,7 @@ bool pyro_find_in_use(pyro_finder *finder)
     finder->in_use |= finder->context->windows_are_steps ? PYRO_USE_STEPS : 0;
     finder->in_use |= finder->result->serving_count ? PYRO_USE_SERVING : 0;
     finder->in_use |= uses_of_chip(trace) | uses_of_collectives(finder->result);
+    finder->in_use |= uses_of_layouts(finder);
     finder->in_use |= finder->has_device_work && has_first_calls(finder) ? PYRO_USE_FIRST_CALLS : 0;
     return true;
 }

@@ -21,6 +21,7 @@ static double ms(int64_t ns)
 typedef struct best_place {
     const char *text;
     int64_t time_ns;
+    bool is_op;
 } best_place;
 
 static const char *text_of(const pyro_cause_place *place, int which)
@@ -34,7 +35,7 @@ static const char *text_of(const pyro_cause_place *place, int which)
 static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
 {
     enum { FIRST_ROWS = 64 };
-    best_place best = {"", 0};
+    best_place best = {"", 0, false};
     int tried = 0;
     for (size_t i = 0; i < result->cause_place_count && tried < FIRST_ROWS; i++) {
         const pyro_cause_place *place = &result->cause_places[i];
@@ -48,17 +49,22 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
                 text_of(&result->cause_places[k], which) == text)
                 time_ns += result->cause_places[k].time_ns;
         if (time_ns > best.time_ns)
-            best = (best_place){text, time_ns};
+            best = (best_place){text, time_ns, which == 2};
     }
     return best;
 }
 
-/* The line with the most time of these causes, else the layer, else the op; "" unknown. */
+/* The line with the most time of these causes, else the layer, else the op; "" unknown. An op is
+ * called at many places: it is one only with a good part of the time. */
 static best_place place_of(const pyro_finder *finder, unsigned causes)
 {
-    best_place best = {"", 0};
+    enum { LEAST_PART_OF_OPS = 5 };
+    best_place best = {"", 0, false};
     for (int which = 0; which < 3 && !best.time_ns; which++)
         best = find_best(finder->result, causes, which);
+    if (best.time_ns && best.is_op &&
+        best.time_ns < pyro_finder_causes_ns(finder, causes) / LEAST_PART_OF_OPS)
+        return (best_place){"", 0, false};
     return best;
 }
 
@@ -126,9 +132,9 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
     evidence->place = is_known ? best.text : "";
     pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms)%s", what, evidence->value * 100,
                       pyro_finder_whole(finder), ms(lost),
-                      is_known ? pyro_evidence_text(evidence, ", mostly in %s (%.3f ms)", best.text,
-                                                    ms(best.time_ns))
-                               : "; the file does not show what ran for most of that time");
+                      is_known
+                          ? pyro_evidence_text(evidence, ", %.3f ms of it there", ms(best.time_ns))
+                          : "; the file does not show what ran for most of that time");
     return lost > 0;
 }
 

@@ -83,9 +83,13 @@ def plain_half(count):
     return products(count, BF16, "cutlass_80_simt_hgemm_128x64_8x5_nt_align1")
 
 
-def channels_last():
+def channels_last(count):
+    """Convolutions in channels_last beside one whose input the library converts."""
     t = layouts(300)
-    t.kernel(2000, 500, NHWC, launched=1990)
+    t.kernel(1400, 500, NHWC, launched=110)
+    for i in range(count):
+        t.op("aten::conv2d", 200 + i * 50, 30, [[8, 64, 56, 56], [64, 64, 3, 3]])
+        t.kernel(2000 + i * 100, 100, NHWC, launched=210 + i * 50)
     return t
 
 
@@ -124,5 +128,6 @@ PLANTED = {
     "full-precision.hit2": products(10, FP32, MAP.replace("elementwise", "gemm_s884"), **V100),
     "communication.hit2": collective("AllGather_RING_LL"),
     "communication.hit3": collective("AllToAll_RING_LL"),
-    "layout-conversions.hit2": channels_last(),
+    "layout-conversions.hit2": channels_last(2),
+    "layout-conversions.hit3": channels_last(1),
 }

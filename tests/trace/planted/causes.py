@@ -99,8 +99,8 @@ def on_host(category, name):
     t = Trace()
     t.device = None
     t.step(1, 0, END)
-    t.op("aten::mm", 0, 5000, [[64, 64], [64, 64]], [BF16, BF16])
-    t.add(category, name, 5000, 5000)
+    t.op("aten::mm", 0, 3000, [[64, 64], [64, 64]], [BF16, BF16])
+    t.add(category, name, 3000, 7000)
     return t
 
 
