@@ -38,7 +38,7 @@ static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_sum *wanted)
            sum->phase == wanted->phase;
 }
 
-static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum *wanted)
+static pyro_place_sum *look_up(pyro_cause_places *places, const pyro_place_sum *wanted)
 {
     /* Names and layers are often numbered alike: each needs a round of its own. */
     uint64_t key = mix(mix(mix(0, wanted->name), wanted->layer), (uint64_t)wanted->sync_name << 16 |
@@ -56,6 +56,18 @@ static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum 
         return NULL;
     places->sums[places->count++] = *wanted;
     return &places->sums[index];
+}
+
+static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum *wanted)
+{
+    uint32_t slot = (wanted->name * 37 + wanted->layer * 5 + wanted->cause) % PYRO_RECENT_PLACES;
+    uint32_t recent = places->recent[slot];
+    if (recent && is_sum_of(&places->sums[recent - 1], wanted))
+        return &places->sums[recent - 1];
+    pyro_place_sum *sum = look_up(places, wanted);
+    if (sum)
+        places->recent[slot] = (uint32_t)(sum - places->sums) + 1;
+    return sum;
 }
 
 /* Calls count for the op around them; other events stand for themselves. */

@@ -102,23 +102,35 @@ static unsigned uses_of_collectives(const pyro_analysis *result)
     return 0;
 }
 
+enum { LAST = 1, CONVERTED = 2, NO_LAYOUT = 4 };
+
+static uint8_t layout_of(const char *kernel)
+{
+    if (pyro_kernel_classify(kernel).role == PYRO_ROLE_LAYOUT)
+        return CONVERTED;
+    return strstr(kernel, "_nhwc") ? LAST : NO_LAYOUT;
+}
+
 /* Whether most ops with kernels for channels_last get their inputs in that format. Where the library
  * converts them in the same op, they came in another one. */
 static unsigned uses_of_layouts(pyro_finder *finder)
 {
-    enum { LAST = 1, CONVERTED = 2 };
     const pyro_analysis_context *context = finder->context;
-    uint8_t *seen = pyro_arena_array(context->scratch, context->trace->count + 1, 1);
+    const pyro_trace *trace = context->trace;
+    uint8_t *seen = pyro_arena_array(context->scratch, trace->count + 1, 1);
+    uint8_t *layouts = pyro_arena_array(context->scratch, trace->names.count + 1, 1);
     int64_t plain = 0, converted = 0;
-    for (size_t i = 0; seen && i < finder->kernel_count; i++) {
-        const char *name = pyro_event_name(context->trace, finder->kernels[i]);
-        uint32_t op = pyro_finder_outermost(finder, context->joins->op[finder->kernels[i]]);
-        if (op == PYRO_NO_EVENT)
+    for (size_t i = 0; seen && layouts && i < finder->kernel_count; i++) {
+        uint32_t event = finder->kernels[i], name = trace->name[event];
+        if (name == PYRO_NO_ID)
             continue;
-        if (pyro_kernel_classify(name).role == PYRO_ROLE_LAYOUT)
-            seen[op] |= CONVERTED;
-        else if (strstr(name, "_nhwc"))
-            seen[op] |= LAST;
+        if (!layouts[name])
+            layouts[name] = layout_of(pyro_trace_text(trace, name));
+        uint32_t op = layouts[name] == NO_LAYOUT
+                          ? PYRO_NO_EVENT
+                          : pyro_finder_outermost(finder, context->joins->op[event]);
+        if (op != PYRO_NO_EVENT)
+            seen[op] |= layouts[name];
     }
     for (size_t i = 0; seen && i < finder->outer_op_count; i++) {
         plain += seen[finder->outer_ops[i]] == LAST;
@@ -139,7 +151,7 @@ static bool is_long_call(const pyro_finder *finder, uint32_t event)
     enum { LONG_CALL_NS = 1000000 };
     pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    return is_call(trace, event) && trace->duration_ns[event] >= LONG_CALL_NS &&
+    return trace->duration_ns[event] >= LONG_CALL_NS && is_call(trace, event) &&
            !is_call(trace, context->joins->parent[event]) &&
            !(pyro_context_traits(context, event) & PYRO_TRAIT_SYNC) &&
            !strstr(pyro_event_name(trace, event), "Memcpy") && pyro_finder_wants(finder, event);
