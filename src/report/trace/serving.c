@@ -126,7 +126,7 @@ static void add_kind(pyro_trace_writer *w, pyro_table *table, const char *kind, 
     pyro_cell_count(table, sums.steps);
     cell_known(table, sums.requests < 0 ? -1 : sums.requests / sums.steps);
     cell_known(table, sums.tokens < 0 ? -1 : sums.tokens / sums.steps);
-    pyro_cell_duration(table, pyro_quantile(spans, (size_t)sums.steps, 1, 2));
+    pyro_cell_duration(table, pyro_median(spans, (size_t)sums.steps));
     pyro_cell_share(table, sums.busy_ns, sums.span_ns);
     cell_rate(table, sums.tokens < 0 ? -1 : (double)sums.tokens * 1e9 / span);
     cell_part(table, sums.flops_share < 0 ? -1 : sums.flops_share / span);
