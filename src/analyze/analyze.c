@@ -148,6 +148,24 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
 }
 
+/* Where device work is missing, ops only launched it: host times say nothing about rates. */
+static void drop_host_rates(pyro_analysis *result)
+{
+    bool is_missing = false;
+    for (size_t i = 0; i < result->defect_count; i++)
+        is_missing |= strcmp(result->defects[i].id, "no-device-events") == 0;
+    for (size_t i = 0; is_missing && i < result->op_count; i++)
+        ((pyro_op_row *)result->ops)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->op_by_shape_count; i++)
+        ((pyro_op_row *)result->ops_by_shape)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->layer_count; i++) {
+        pyro_layer_row *layer = &((pyro_layer_row *)result->layers)[i];
+        layer->flops_per_s = layer->peak_share = -1;
+    }
+    for (size_t i = 0; is_missing && i < result->training_count; i++)
+        ((pyro_training_step *)result->training)[i].flops_per_s = -1;
+}
+
 /* Work that needs only the trace runs while the joins are made. */
 typedef struct measuring {
     pyro_analysis_context *context;
@@ -210,8 +228,10 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        drop_host_rates(&whole->result);
         status = pyro_make_serving(&context);
+    }
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

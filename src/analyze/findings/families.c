@@ -70,6 +70,16 @@ static int compare_found(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
+/* Kernels of the steps can run beside each other, and after the steps. */
+static void scale_kernel_gains(pyro_found **leaders, size_t count, const pyro_finder *finder,
+                               int64_t work_ns)
+{
+    double scale = finder->compute_ns > work_ns ? (double)work_ns / (double)finder->compute_ns : 1;
+    for (size_t i = 0; i < count && scale < 1; i++)
+        if (is_about_kernels(leaders[i]->id) && leaders[i]->evidence.gain_ns > 0)
+            leaders[i]->evidence.gain_ns = (int64_t)((double)leaders[i]->evidence.gain_ns * scale);
+}
+
 /* Kernel time (of ops, where nothing ran on a device) that one finding would save cannot be saved
  * again by the next; the gap to the roofline is what the others leave of it. */
 static void limit_kernel_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
@@ -77,6 +87,7 @@ static void limit_kernel_gains(pyro_found **leaders, size_t count, const pyro_fi
     pyro_cause work = finder->has_device_work ? PYRO_CAUSE_COMPUTE : PYRO_CAUSE_OPS;
     int64_t left_ns = finder->cause_ns[work], taken_ns = 0;
     pyro_found *roofline = NULL;
+    scale_kernel_gains(leaders, count, finder, left_ns);
     for (size_t i = 0; i < count; i++) {
         pyro_evidence *evidence = &leaders[i]->evidence;
         if (!is_about_kernels(leaders[i]->id) || evidence->gain_ns < 0)

@@ -49,7 +49,11 @@ static bool collect_kernels(pyro_finder *finder)
         uint8_t category = context->trace->category[event];
         if (!pyro_event_is_device_work(category) || !pyro_finder_wants(finder, event))
             continue;
-        finder->device_ns = pyro_add_ns(finder->device_ns, context->trace->duration_ns[event]);
+        int64_t duration = context->trace->duration_ns[event];
+        finder->device_ns = pyro_add_ns(finder->device_ns, duration);
+        if (category != PYRO_EVENT_MEMCPY &&
+            !(pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE))
+            finder->compute_ns = pyro_add_ns(finder->compute_ns, duration);
         if (category == PYRO_EVENT_KERNEL)
             finder->kernels[finder->kernel_count++] = event;
     }

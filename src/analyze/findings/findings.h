@@ -23,6 +23,7 @@ typedef struct pyro_finder {
     int64_t span_ns;      /* of all steps, or of the whole trace */
     int64_t steps;        /* 1 where the trace has none */
     int64_t device_ns;    /* of the device work that pyro_finder_wants selects */
+    int64_t compute_ns;   /* of it, without copies and collectives */
     int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps */
     bool claims_waits, claims_optimizer; /* more specific findings explain these parts of the
                                           * host's lateness */

@@ -47,6 +47,9 @@ static int64_t single_launches(const pyro_launch_summary *launch)
     return launch->launches - launch->graph_launches;
 }
 
+/* Shares of fewer launches, as beside graphs, say little. */
+enum { LEAST_LAUNCHES = 10 };
+
 /* Whether the device waits for launches at all: else it does not matter how they are. */
 static bool launches_matter(const pyro_finder *finder)
 {
@@ -58,7 +61,7 @@ DETECTOR(short_kernels)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
     int64_t launches = single_launches(launch);
-    if (!launches || !launches_matter(finder))
+    if (launches < LEAST_LAUNCHES || !launches_matter(finder))
         return false;
     evidence->value = share(launch->short_kernels, launches);
     pyro_evidence_say(
@@ -94,7 +97,7 @@ DETECTOR(slow_launches)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
     int64_t launches = single_launches(launch);
-    if (!launches || !launches_matter(finder))
+    if (launches < LEAST_LAUNCHES || !launches_matter(finder))
         return false;
     evidence->value = share(launch->slow_launches, launches);
     pyro_evidence_say(evidence,
@@ -213,6 +216,7 @@ static bool find_host_communication(pyro_finder *finder, pyro_evidence *evidence
     if (evidence->value < least_share ||
         (pyro_detect_small_collectives(finder, &small) && small.gain_ns > total / 2))
         return false;
+    evidence->threshold = least_share;
     evidence->gain_ns = total;
     evidence->gain_basis = "time in communication";
     evidence->place = pyro_finder_cause_place(finder, PYRO_CAUSE_COMMUNICATION);
