@@ -110,11 +110,7 @@ target_link_libraries(mutate_traces PRIVATE pyrometer_flags pyrometer_static)
 file(GLOB mutated CONFIGURE_DEPENDS
   tests/trace/planted/*.json tests/trace/steps/*.json tests/files/trace/good-*.json
   tests/files/trace/h200_*.json.gz)
-set(mutation_count 1000)
-if(PYRO_SANITIZE)
-  set(mutation_count 250) # some ten times slower
-endif()
-add_test(NAME mutations COMMAND mutate_traces --count ${mutation_count} ${mutated})
+add_test(NAME mutations COMMAND mutate_traces --count 1000 ${mutated})
 set_tests_properties(mutations PROPERTIES LABELS "trace;unit" TIMEOUT ${unit_timeout})
 if(TARGET unit_tests)
   add_dependencies(unit_tests mutate_traces)
