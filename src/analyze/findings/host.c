@@ -31,13 +31,15 @@ DETECTOR(single_process_loading)
     }
     if (!calls)
         return false;
-    evidence->value = share(total, finder->span_ns);
+    /* A load can last longer than the steps. */
+    evidence->value = share(total < finder->span_ns ? total : finder->span_ns, finder->span_ns);
     evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
     evidence->gain_basis = "time in data loading while nothing else ran";
     pyro_evidence_say(evidence,
                       "the training process itself loaded %" PRId64
-                      " batches (num_workers=0), %.1f%% of %s",
-                      calls, evidence->value * 100, pyro_finder_whole(finder));
+                      " batch%s (num_workers=0), %.1f%% of %s",
+                      calls, calls == 1 ? "" : "es", evidence->value * 100,
+                      pyro_finder_whole(finder));
     return true;
 }
 
