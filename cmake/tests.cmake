@@ -103,6 +103,28 @@ add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
 
+# The account of lost time adds up in mutated traces: ours, and other people's if available.
+add_executable(mutate_traces tests/trace/mutate_traces.c)
+target_include_directories(mutate_traces PRIVATE include src)
+target_link_libraries(mutate_traces PRIVATE pyrometer_flags pyrometer_static)
+file(GLOB mutated CONFIGURE_DEPENDS
+  tests/trace/planted/*.json tests/trace/steps/*.json tests/files/trace/good-*.json
+  tests/files/trace/h200_*.json.gz)
+add_test(NAME mutations COMMAND mutate_traces --count 1000 ${mutated})
+set_tests_properties(mutations PROPERTIES LABELS "trace;unit" TIMEOUT ${unit_timeout})
+if(TARGET unit_tests)
+  add_dependencies(unit_tests mutate_traces)
+endif()
+set(others $ENV{PYRO_TRACES})
+if(NOT others)
+  set(others ${CMAKE_CURRENT_SOURCE_DIR}/../shared/traces)
+endif()
+file(GLOB others ${others}/*.json.gz)
+if(others AND NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME mutations_of_others COMMAND mutate_traces --count 1000 --events 800 ${others})
+  set_tests_properties(mutations_of_others PROPERTIES LABELS trace TIMEOUT 600)
+endif()
+
 # Reads recordings exported as Chrome JSON with other readers, if installed.
 add_executable(record_sample tests/trace/record_sample.c)
 target_include_directories(record_sample PRIVATE include tests/unit/support)

@@ -2,13 +2,13 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/model_open.h"
+#include "cli/options/regex.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 
 #include "base/parallel.h"
 
 #include <pyrometer/trace.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -187,35 +187,8 @@ typedef struct trace_run {
     size_t defects; /* that make numbers wrong */
     pyro_page *page;     /* NULL: no page is wanted */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
-    bool has_layers, has_gaps, has_memory; /* of the last file */
+    bool has_layers, has_gaps, has_memory, has_findings; /* of the last file */
 } trace_run;
-
-static bool check_regex(const char *option, const char *pattern, size_t groups)
-{
-    char reason[200];
-    regex_t regex;
-    int code;
-    size_t found;
-
-    if (!pattern)
-        return true;
-    code = regcomp(&regex, pattern, REG_EXTENDED);
-    if (code != 0) {
-        regerror(code, &regex, reason, sizeof reason);
-        pyro_common_complain("%s: \"%.200s\" is not a regular expression: %s "
-                             "(see pyrometer trace --help)",
-                             option, pattern, reason);
-        return false;
-    }
-    found = regex.re_nsub;
-    regfree(&regex);
-    if (found >= groups)
-        return true;
-    pyro_common_complain("%s: \"%.200s\" has no group; put the layer's path in "
-                         "parentheses, as in 'fwd\\|(.*)'",
-                         option, pattern);
-    return false;
-}
 
 static int write_chunk(void *user, const char *bytes, size_t size, pyro_error *error)
 {
@@ -285,6 +258,7 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     run->has_layers = analysis->layer_count > 0;
     run->has_gaps = analysis->gap_count > 0;
     run->has_memory = analysis->memory_count > 0;
+    run->has_findings = analysis->finding_count > 0;
     return PYRO_OK;
 }
 
@@ -402,7 +376,8 @@ static void add_hints(trace_run *run, const char *path)
         pyro_common_hint(buf, "trace", path, "--by cause", "where the time went, and why");
     if (run->has_memory)
         pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
-    pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
+    if (run->has_findings)
+        pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
     pyro_common_hint_output(buf, "trace", path, "results");
 }
 
@@ -492,9 +467,9 @@ static int check_values(const trace_values *values, const pyro_words *files)
             return pyro_common_complain("--ignore: no finding has the id \"%.100s\" (the reference "
                                         "of traces lists all)",
                                         values->ignored.items[i]);
-    return check_regex("--filter", values->filter, 0) &&
-                   check_regex("--layers-from", values->layers_from, 1) &&
-                   check_regex("--steps-from", values->steps_from, 0)
+    return pyro_regex_option("trace", "--filter", values->filter, 0) &&
+                   pyro_regex_option("trace", "--layers-from", values->layers_from, 1) &&
+                   pyro_regex_option("trace", "--steps-from", values->steps_from, 0)
                ? PYRO_EXIT_FINE
                : PYRO_EXIT_ERROR;
 }

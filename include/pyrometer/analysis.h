@@ -148,10 +148,11 @@ typedef struct pyro_serving_step {
     const char *kind; /* "prefill", "decode", "mixed", "verify" or "draft" */
     int64_t number, start_ns, span_ns;
     int64_t busy_ns; /* of the span: some device works */
+    int64_t waited_ns; /* of the span: waits for work that is not in the file; rates leave it out */
     int64_t requests, context_requests, generation_requests; /* -1 unknown, as below */
     int64_t tokens, context_tokens, generation_tokens; /* that the step computes */
     bool steady; /* of the longest stretch with nearly the largest batch */
-    double tokens_per_s; /* tokens over the span */
+    double tokens_per_s; /* tokens over the span without waited_ns */
     int64_t attention_flops; /* from the sums in the annotation, causal */
     int64_t flops; /* attention and the model's other FLOPs */
     int64_t bytes; /* weights, and keys and values, read once */

@@ -66,6 +66,7 @@ def ranks(
     paths: Sequence[str | PathLike[str]],
     model: Model | None,
     layers_from: str | None,
+    steps_from: str | None,
     step: int,
     late: float,
     threads: int,

@@ -3,6 +3,7 @@
  * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
+#include "analyze/device/kernel_names.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
@@ -68,15 +69,15 @@ static int note_graphs(pyro_analysis_context *context)
     for (int i = 1; i <= PYRO_GRAPH_SOURCE_COUNT; i++) {
         int source = i % PYRO_GRAPH_SOURCE_COUNT; /* the rest comes last */
         if (graphs->kernels[source])
-            pyro_buf_addf(&text, "%s%.1f%% of their time %s (%lld kernels and copies)",
+            pyro_buf_addf(&text, "%s%.1f%% of the time %s (%lld kernels and copies)",
                           text.length ? ", " : "",
                           100 * (double)graphs->time_ns[source] / (double)total_ns, sources[source],
                           (long long)graphs->kernels[source]);
     }
-    int status = text.failed
-                     ? pyro_fail_memory(context->error)
-                     : pyro_context_note(context, "layers of %zu replays of CUDA graphs: %s",
-                                         graphs->replays, text.data);
+    int status = text.failed ? pyro_fail_memory(context->error)
+                             : pyro_context_note(context, "layers of %zu replay%s of graphs: %s",
+                                                 graphs->replays, graphs->replays == 1 ? "" : "s",
+                                                 text.data);
     pyro_buf_free(&text);
     return status;
 }
@@ -91,12 +92,16 @@ static int note_inferred_steps(pyro_analysis_context *context)
         [PYRO_STEPS_KERNELS] = "device work that repeats from",
     };
     const pyro_joins *joins = context->joins;
+    char mark[PYRO_KERNEL_SHORT_NAME];
     if (!pyro_steps_are_inferred(joins->step_source))
         return PYRO_OK;
+    if (joins->step_source == PYRO_STEPS_KERNELS)
+        pyro_kernel_short_name(joins->step_mark, mark);
     return pyro_context_note(context,
                              "the trace marks no steps: %zu are inferred from %s %.120s; "
                              "--steps-from REGEX chooses other ranges",
-                             joins->step_count, sources[joins->step_source], joins->step_mark);
+                             joins->step_count, sources[joins->step_source],
+                             joins->step_source == PYRO_STEPS_KERNELS ? mark : joins->step_mark);
 }
 
 /* Notes requested layers and names that were not found. */
@@ -141,6 +146,24 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
         return PYRO_OK;
     regerror(code, filter, reason, sizeof reason);
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
+}
+
+/* Where device work is missing, ops only launched it: host times say nothing about rates. */
+static void drop_host_rates(pyro_analysis *result)
+{
+    bool is_missing = false;
+    for (size_t i = 0; i < result->defect_count; i++)
+        is_missing |= strcmp(result->defects[i].id, "no-device-events") == 0;
+    for (size_t i = 0; is_missing && i < result->op_count; i++)
+        ((pyro_op_row *)result->ops)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->op_by_shape_count; i++)
+        ((pyro_op_row *)result->ops_by_shape)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->layer_count; i++) {
+        pyro_layer_row *layer = &((pyro_layer_row *)result->layers)[i];
+        layer->flops_per_s = layer->peak_share = -1;
+    }
+    for (size_t i = 0; is_missing && i < result->training_count; i++)
+        ((pyro_training_step *)result->training)[i].flops_per_s = -1;
 }
 
 /* Work that needs only the trace runs while the joins are made. */
@@ -205,8 +228,10 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     if (status == PYRO_OK)
         status = pyro_run_analyses(&context, analyses, ANALYSIS_COUNT - options->without_stacks,
                                    whole->lane_arenas);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        drop_host_rates(&whole->result);
         status = pyro_make_serving(&context);
+    }
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

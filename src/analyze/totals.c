@@ -136,14 +136,6 @@ pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis)
     return sum;
 }
 
-/* The mean of the two middle ones if their number is even: the lower one alone would be far off if
- * two steps differ. */
-static int64_t median_of(int64_t *times, size_t count)
-{
-    int64_t low = pyro_quantile(times, count, 1, 2);
-    return count % 2 ? low : low + (pyro_quantile(times, count, count / 2 + 1, count) - low) / 2;
-}
-
 bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
 {
     enum { FEWEST_STEPS = 3, LEAST_LAG = 10 /* a tenth of a step */ };
@@ -155,7 +147,7 @@ bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
         return false;
     for (size_t i = 0; i < count; i++)
         times[i] = analysis->steps[i].span_ns;
-    out->median_ns = median_of(times, count);
+    out->median_ns = pyro_median(times, count);
     for (size_t i = 0; i < count; i++) {
         if (analysis->steps[i].device_lag_ns > out->lag_ns)
             out->lag_ns = analysis->steps[i].device_lag_ns;
@@ -163,7 +155,7 @@ bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
             times[known++] = analysis->steps[i].device_span_ns;
     }
     if (known >= FEWEST_STEPS && known == count && out->lag_ns > out->median_ns / LEAST_LAG) {
-        out->median_ns = median_of(times, known);
+        out->median_ns = pyro_median(times, known);
         out->on_device = true;
     }
     free(times);

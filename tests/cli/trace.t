@@ -32,20 +32,20 @@ Findings (top 3 of 5 by gain):
      - until a launch took effect: 6.68 ms
      - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
        longer than their kernels, which run 1.908 ms in total
-     - The device waits for launch calls: launch calls take 11.8% of the step
-       time (736 calls, 7.637 ms)
+     - The device waits for launch calls: 736 launch calls take 7.637 ms; the
+       device waits for them for up to 11.8% of the step time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
   2. Ops run far below the roofline of the chip, at aten::convolution_backward
-     (up to 1.56 ms to gain)
+     (up to 1.55 ms to gain)
      ops over 20 us take 4.375 ms on the device; the H200 SXM needs 0.469 ms for
      their FLOPs and bytes, so 89.3% is lost; threshold 50%
      -> check the ops that lose the most time (`--by op`): sizes, layouts,
         occupancy
   3. Nearly all products use 32 bits or more (up to 1.22 ms to gain)
-     0.0% of the time in matrix products (0.000 ms) is in 16 bits or less;
-     threshold 10%
+     100.0% of the time in matrix products (2.446 of 2.446 ms) uses 32 bits or
+     more; threshold 90%
      - float32 products do not use TF32, at layer4.0.downsample.0: 6.7% of the
        device time (0.407 ms) is in float32 products that do not use TF32, on a
        chip that supports it
@@ -75,9 +75,9 @@ Ops (top 3 of 75 by device time):
 Kernels (top 3 of 60 by device time):
   Kernel                                Calls     Total  Share    Median  Tensor
   ------------------------------------------------------------------------------
-  nchwToNhwcKernel<float>                 124  528.0 us   8.7%   2.66 us  -
+  nchwToNhwcKernel<float> (variant 1)     124  528.0 us   8.7%   2.66 us  -
   bn_bw_1C11_kernel_new<float, float2>      2  306.0 us   5.1%  153.0 us  -
-  nchwToNhwcKernel<float>                  68  304.7 us   5.0%   3.34 us  -
+  nchwToNhwcKernel<float> (variant 2)      68  304.7 us   5.0%   3.34 us  -
 
 Next:
   pyrometer trace h200_resnet18_train.json.gz --by layer
@@ -120,17 +120,16 @@ Findings (top 3 of 5 by gain):
      - until a launch took effect: 771.7 us
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
-     - The device waits for launch calls: launch calls take 12.0% of the time
-       (150 calls, 1.313 ms)
+     - The device waits for launch calls: 150 launch calls take 1.313 ms; the
+       device waits for them for up to 12.0% of the time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
   2. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.72
      ms to gain)
-     before the first launch the host took 24.8% of the time (2.718 ms), mostly
-     in torchvision/models/vision_transformer.py(268): _process_input (2.540
-     ms); threshold 10%
+     before the first launch the host took 24.8% of the time (2.718 ms), 2.540
+     ms of it there; threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   3. float32 products do not use TF32, at
@@ -138,8 +137,8 @@ Findings (top 3 of 5 by gain):
      (up to 2.15 ms to gain)
      81.7% of the device time (2.488 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
-     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
-       products (0.000 ms) is in 16 bits or less
+     - Nearly all products use 32 bits or more: 100.0% of the time in matrix
+       products (2.836 of 2.836 ms) uses 32 bits or more
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
@@ -199,7 +198,7 @@ Where the time went (2 steps, median 1.00 ms):
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
   Categories: gemm 70.0%, copy 10.0%, optimizer 10.0%, reduction 10.0%
 
-Findings (top 3 of 5 by gain):
+Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at train.py(12): step (up
      to 1.53 ms to gain)
      the device waited 76.5% of the step time (1.530 ms) for the host; 12
@@ -207,8 +206,8 @@ Findings (top 3 of 5 by gain):
      - Python code outside of ops: 940.0 us
      - ops and calls of the runtime: 460.0 us
      - until a launch took effect: 130.0 us
-     - The device waits for launch calls: launch calls take 3.0% of the step
-       time (12 calls, 0.060 ms)
+     - The device waits for launch calls: 12 launch calls take 0.060 ms; the
+       device waits for them for up to 3.0% of the step time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
@@ -223,8 +222,8 @@ Findings (top 3 of 5 by gain):
      gain)
      70.0% of the device time (0.140 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
-     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
-       products (0.000 ms) is in 16 bits or less
+     - Nearly all products use 32 bits or more: 100.0% of the time in matrix
+       products (0.140 of 0.140 ms) uses 32 bits or more
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
@@ -288,15 +287,15 @@ Findings:
      - Python code outside of ops: 80.0 us
      - ops and calls of the runtime: 20.0 us
      - until a launch took effect, at stem.conv: 60.0 us
-     - The device waits for launch calls: launch calls take 5.2% of the time (3
-       calls, 0.015 ms)
+     - The device waits for launch calls: 3 launch calls take 0.015 ms; the
+       device waits for them for up to 5.2% of the time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; record with
         with_stack=True to see which lines are slow (--by cause)
   2. Chains of elementwise kernels are not fused, at stem.conv (up to 60.0 us to
      gain)
-     1 chains of 3 or more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
-     of the device time; threshold 10%
+     1 chain of 3 or more elementwise kernels (3 kernels, 0.090 ms) is 100.0% of
+     the device time; threshold 10%
      -> use torch.compile: it fuses each chain into one kernel, which reads and
         writes once
 
@@ -354,7 +353,6 @@ Ops:
 
 Next:
   pyrometer trace good-3-cpu-only.json --by layer
-  pyrometer trace good-3-cpu-only.json --by finding
   pyrometer trace good-3-cpu-only.json -o results.json
 
 $ cd trace; pyrometer trace good-4-bare-array.json
@@ -382,7 +380,6 @@ Ops:
 
 Next:
   pyrometer trace good-4-bare-array.json --by op
-  pyrometer trace good-4-bare-array.json --by finding
   pyrometer trace good-4-bare-array.json -o results.json
 
 $ cd trace; pyrometer trace good-5-names-of-2021.json -q

@@ -21,12 +21,21 @@ static void count_events(const pyro_analysis_context *context, uint32_t *counts)
         counts[trace->track[i]] += pyro_event_is_host(trace->category[i]);
 }
 
+static bool has_loader(const pyro_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->names.count; i++)
+        if (pyro_is_loader_name(pyro_trace_text(trace, i)))
+            return true;
+    return false;
+}
+
 /* The first thread has the most events: it is followed where none is asked for. */
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context)
 {
     size_t tracks = context->trace->track_count;
     uint32_t *counts = pyro_arena_array(context->scratch, tracks + 1, sizeof *counts);
-    *threads = (pyro_host_threads){.context = context};
+    *threads = (pyro_host_threads){
+        .context = context, .has_loader = has_loader(context->trace), .next_ns = INT64_MIN};
     threads->slot_of_track = pyro_arena_array(context->scratch, tracks + 1, 1);
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
@@ -53,42 +62,50 @@ static pyro_host_thread *thread_of(pyro_host_threads *threads, uint32_t event)
     return slot && pyro_event_is_host(trace->category[event]) ? &threads->threads[slot - 1] : NULL;
 }
 
-/* Passes the events that started until now. Returns when the next one starts. */
-static int64_t pass_starts(pyro_host_threads *threads, int64_t now_ns)
+/* Passes the events that started until now, and notes when the next one starts. */
+static void pass_starts(pyro_host_threads *threads, int64_t now_ns)
 {
     pyro_analysis_context *context = threads->context;
     const pyro_trace *trace = context->trace;
-    for (; threads->next < trace->count; threads->next++) {
-        uint32_t event = context->joins->by_time[threads->next];
+    const uint32_t *by_time = context->joins->by_time;
+    size_t next = threads->next, count = trace->count;
+    threads->next_ns = INT64_MAX;
+    for (; next < count; next++) {
+        uint32_t event = by_time[next];
         pyro_host_thread *thread = thread_of(threads, event);
         if (!thread)
             continue;
-        if (trace->start_ns[event] > now_ns)
-            return trace->start_ns[event];
-        int64_t end = pyro_event_end_ns(trace, event);
+        if (trace->start_ns[event] > now_ns) {
+            threads->next_ns = trace->start_ns[event];
+            break;
+        }
         thread->running = event;
+        if (!threads->has_loader)
+            continue;
+        int64_t end = pyro_event_end_ns(trace, event);
         if (end > thread->loading_until_ns &&
             pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
             thread->loading_until_ns = end;
     }
-    return INT64_MAX;
+    threads->next = next;
 }
 
-static pyro_host_state state_of(pyro_host_threads *threads, const pyro_host_thread *thread,
+static pyro_host_state state_of(pyro_analysis_context *context, const pyro_host_thread *thread,
                                 int64_t now_ns)
 {
-    pyro_analysis_context *context = threads->context;
+    uint32_t event = thread->running;
     if (now_ns < thread->loading_until_ns)
         return PYRO_HOST_LOADING;
-    if (thread->running == PYRO_NO_EVENT)
+    if (event == PYRO_NO_EVENT)
         return PYRO_HOST_NOTHING;
-    uint8_t traits = pyro_context_traits(context, thread->running);
-    switch (context->trace->category[thread->running]) {
+    switch (context->trace->category[event]) {
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
-        return traits & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING : PYRO_HOST_CALL;
+        return pyro_context_traits(context, event) & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING
+                                                                     : PYRO_HOST_CALL;
     case PYRO_EVENT_OP:
-        return traits & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON : PYRO_HOST_CALL;
+        return pyro_context_traits(context, event) & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON
+                                                                     : PYRO_HOST_CALL;
     default:
         return PYRO_HOST_PYTHON;
     }
@@ -116,7 +133,9 @@ static bool tells_more(pyro_host_state state, pyro_host_state than)
 
 pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns, uint16_t track)
 {
-    pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, pass_starts(threads, now_ns)};
+    if (threads->next_ns <= now_ns)
+        pass_starts(threads, now_ns);
+    pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, threads->next_ns};
     uint8_t asked = track < threads->context->trace->track_count ? threads->slot_of_track[track]
                                                                  : 0;
     size_t first = asked ? asked - 1u : 0;
@@ -126,7 +145,7 @@ pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now
         pyro_host_thread *thread = &threads->threads[slot];
         int64_t end = leave_ended(threads->context, thread, now_ns);
         best.until_ns = end < best.until_ns ? end : best.until_ns;
-        pyro_host_state state = state_of(threads, thread, now_ns);
+        pyro_host_state state = state_of(threads->context, thread, now_ns);
         if (state == PYRO_HOST_LOADING && thread->loading_until_ns < best.until_ns)
             best.until_ns = thread->loading_until_ns;
         if (!tells_more(state, best.state))

@@ -38,7 +38,9 @@ typedef struct pyro_host_threads {
     pyro_host_thread threads[PYRO_HOST_THREADS];
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
+    bool has_loader;        /* some event is a data loader's */
     size_t next;            /* first event in order of time that was not passed */
+    int64_t next_ns;        /* when it starts; INT64_MAX: none is left */
 } pyro_host_threads;
 
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context);

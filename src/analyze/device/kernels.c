@@ -221,9 +221,7 @@ static int find_medians(const kernels_state *state, pyro_analysis_context *conte
     for (size_t r = 0; r < state->count; r++) {
         size_t count = (size_t)state->rows[r].calls;
         int64_t *durations = grouped + ends[r] - count;
-        medians[r] = pyro_quantile(durations, count, 1, 2);
-        if (count % 2 == 0) /* the mean of the two in the middle */
-            medians[r] += (pyro_quantile(durations, count, count / 2 + 1, count) - medians[r]) / 2;
+        medians[r] = pyro_median(durations, count);
         for (size_t i = 0; i < count; i++)
             outliers[r] += durations[i] > OUTLIER_LEAST_NS &&
                            durations[i] / OUTLIER_FACTOR > medians[r];

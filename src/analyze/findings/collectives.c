@@ -24,7 +24,9 @@ DETECTOR(small_collectives)
         return false;
     bool has_steps = finder->context->windows_are_steps;
     evidence->value = (double)calls / (double)(has_steps ? finder->steps : 1);
-    evidence->gain_ns = exposed_ns;
+    int64_t exposed_of_steps_ns = pyro_finder_causes_ns(finder, 1u << PYRO_CAUSE_COMMUNICATION |
+                                                                    1u << PYRO_CAUSE_PEER_WAIT);
+    evidence->gain_ns = exposed_ns < exposed_of_steps_ns ? exposed_ns : exposed_of_steps_ns;
     evidence->gain_basis = "time of small collectives that nothing covers";
     evidence->place = most->kind;
     pyro_evidence_say(

@@ -134,6 +134,28 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
     pyro_trace_draw(w, &table);
 }
 
+/* Kernels that differ in their template arguments only have one short name: the op that launches
+ * them tells them apart, else a number. */
+static void cell_kernel(pyro_table *table, const pyro_kernel_row *rows, size_t count, size_t index)
+{
+    const pyro_kernel_row *row = &rows[index];
+    size_t same = 0, same_op = 0, number = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].short_name, row->short_name) != 0)
+            continue;
+        same++;
+        same_op += strcmp(rows[i].op, row->op) == 0;
+        number += i <= index;
+    }
+    if (same == 1)
+        pyro_table_cell(table, row->short_name);
+    else if (same_op == 1 && row->op[0] != '\0')
+        pyro_table_cellf(table, "%s in %s", row->short_name, row->op);
+    else
+        pyro_table_cellf(table, "%s (variant %zu)", row->short_name, number);
+}
+
 static void write_kernels(pyro_trace_writer *w)
 {
     static const pyro_table_column narrow[] = {
@@ -158,7 +180,7 @@ static void write_kernels(pyro_trace_writer *w)
     for (size_t i = 0; i < shown; i++) {
         const pyro_kernel_row *row = &w->analysis->kernels[i];
 
-        pyro_table_cell(&table, row->short_name);
+        cell_kernel(&table, w->analysis->kernels, shown, i);
         pyro_cell_count(&table, row->calls);
         pyro_cell_duration(&table, row->total_ns);
         pyro_cell_share(&table, row->total_ns, w->analysis->device_total_ns);

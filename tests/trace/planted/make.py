@@ -1,6 +1,6 @@
-"""Writes the planted traces: for every row of findings.def one that triggers it (<id>.hit.json) and
-near misses that do not (<id>.miss.json, miss2, miss3). `make.py` rewrites them, `make.py --check`
-compares."""
+"""Writes the planted traces: for every row of findings.def and every cause of lost time one that
+triggers it (<id>.hit.json) and near misses that do not (<id>.miss.json, miss2, miss3). `make.py`
+rewrites them, `make.py --check` compares."""
 
 import json
 import pathlib
@@ -377,19 +377,22 @@ PLANTED = {
 
 
 def main():
-    from arithmetic import PLANTED as more  # imports this file
+    from advice import PLANTED as advice  # these import this file
+    from arithmetic import PLANTED as arithmetic
+    from causes import PLANTED as causes
 
-    stale = []
-    for finding, traces in (PLANTED | more).items():
+    files = dict(advice)
+    for finding, traces in (PLANTED | arithmetic | causes).items():
         kinds = ("hit", "miss", "miss2", "miss3")
         named = traces if isinstance(traces, dict) else dict(zip(kinds, traces, strict=False))
-        for kind, trace in named.items():
-            path = HERE / f"{finding}.{kind}.json"
-            if "--check" in sys.argv[1:]:
-                if not path.exists() or path.read_text() != trace.text():
-                    stale.append(path.name)
-            else:
-                path.write_text(trace.text())
+        files |= {f"{finding}.{kind}": trace for kind, trace in named.items()}
+    stale = []
+    for name, trace in files.items():
+        path = HERE / f"{name}.json"
+        if "--check" not in sys.argv[1:]:
+            path.write_text(trace.text())
+        elif not path.exists() or path.read_text() != trace.text():
+            stale.append(path.name)
     if stale:
         sys.exit(f"make.py: out of date, run make.py: {', '.join(stale)}")
 
