@@ -40,7 +40,7 @@ help:
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
-#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=files, ONLY=vit_b_16
+#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder or files, ONLY=vit_b_16
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
