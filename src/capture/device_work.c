@@ -25,8 +25,11 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
 static struct recorded_calls {
     uint32_t generation; /* of the session */
     uint32_t first;      /* correlation of its first call; 0: none yet */
-    uint32_t correlations[CALL_SLOTS];
+    uint32_t correlations[CALL_SLOTS]; /* for passes only */
 } calls;
+
+/* Ids of the names of calls: the session's generation in the upper half, the id in the lower. */
+static uint64_t call_names[PYRO_MOST_CALL_NUMBERS];
 
 /* Used by the collector's thread only. */
 static struct reported {
@@ -60,8 +63,22 @@ static void note_call(uint32_t generation, uint32_t correlation)
     if (!__atomic_load_n(&calls.first, __ATOMIC_RELAXED))
         __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
-    __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
-                     __ATOMIC_RELEASE);
+    if (pyro_the_session.options.temporary)
+        __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
+                         __ATOMIC_RELEASE);
+}
+
+/* A lookup by text costs as much as the rest of a record, and every launch has one. */
+static uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
+{
+    uint64_t *place = &call_names[call->number];
+    uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (call->number && known >> 32 == thread->generation)
+        return (uint32_t)known;
+    uint32_t id = pyro_table_name(thread, call->name);
+    if (id)
+        __atomic_store_n(place, (uint64_t)thread->generation << 32 | id, __ATOMIC_RELAXED);
+    return id;
 }
 
 static void call_begins(const pyro_device_call *call)
@@ -74,15 +91,17 @@ static void call_begins(const pyro_device_call *call)
     if (record) {
         note_call(thread->generation, call->correlation);
         record->sequence = call->correlation;
-        record->name = api->name(thread, call->name);
+        record->name = name_of_call(thread, call);
         pyro_record_is(record, PYRO_RECORD_CALL,
                        (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
                            (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u));
-        record->start_raw = pyro_raw_time(api);
+        record->start_raw = call->time;
     }
     pyro_span_open(thread, record, key_of(call->correlation));
-    if (record)
+    if (record) {
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
+    }
     pyro_recorder_leave(thread);
 }
 
@@ -98,7 +117,7 @@ static void call_ends(const pyro_device_call *call)
             record->notes |= PYRO_NOTE_RAISED;
         if (call->is_captured)
             record->notes |= PYRO_NOTE_CAPTURED;
-        record->end_raw = pyro_raw_time(api);
+        record->end_raw = call->time;
     }
     pyro_recorder_leave(thread);
 }
@@ -250,6 +269,7 @@ static void add_memory(const pyro_torch_memory *event)
         of_memory->kind = PYRO_RECORD_ALLOCATION;
         of_memory->out_of_memory = event->out_of_memory;
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
     }
     if (thread)
         pyro_recorder_leave(thread);

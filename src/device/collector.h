@@ -37,9 +37,14 @@ typedef struct pyro_device_work {
     uint32_t detail;        /* code of the kind of synchronisation or overhead */
 } pyro_device_work;
 
+/* Numbers of calls, for tables by number; calls with the same name share one. */
+#define PYRO_MOST_CALL_NUMBERS 256
+
 /* A host call that the collector sees. */
 typedef struct pyro_device_call {
+    uint64_t time; /* the recorder's clock */
     uint32_t correlation;
+    uint16_t number; /* of its name, below PYRO_MOST_CALL_NUMBERS; 0: it has none */
     bool starts_kernels; /* a launch of a kernel or of a graph */
     bool is_runtime;     /* of the runtime API, which calls the driver API */
     bool failed, is_captured; /* known at the end; captured: added to a graph, not executed */
