@@ -1,6 +1,6 @@
 """Measures the overhead of capturing on a GPU beside its floors and torch.profiler, in one process.
 
-    make bench-gpu [PART=overhead|files|ladder] [ONLY=resnet50]
+    make bench-gpu [PART=overhead|files|ladder|launches] [ONLY=resnet50]
 
 Part overhead: every round runs each variant once, in random order, with calls of the bare model
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
@@ -9,7 +9,8 @@ rounds. "bare again" is the control. torch.profiler keeps CUPTI for itself once 
 its rounds come after all others, with their own control. The floors are CUPTI's records of kernels
 alone, dropped unread, and empty RecordFunction callbacks with inputs.
 
-Part ladder: the same rounds with one step more per variant (gpu_ladder.py).
+Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
+steps for small kernels in a row.
 
 Part files: start and stop, the time until the file is finished, and a capture per forward pass.
 
@@ -202,15 +203,22 @@ def measure_overhead(options):
 
 def measure_ladder(options):
     table = gpu_ladder.ways(build_cupti_floor(), build_floor(), FOLDER / "ladder.pyro")
+    models = {name: torchvision_model(*MODELS[name]) for name in chosen_models(options.only)}
+    rounds = {name: measure(name, *pair, table, options) for name, pair in models.items()}
     results = []
-    for name in chosen_models(options.only):
-        model, x = torchvision_model(*MODELS[name])
-        rounds = measure(name, model, x, table, options)
+    for name, pair in models.items():  # counting uses captures that leave hooks behind
         events = gpu_ladder.count_events(
-            FOLDER / "events.pyro", lambda calls, m=model, x=x: forwards(m, x, calls), 5
+            FOLDER / "events.pyro", lambda calls, pair=pair: forwards(*pair, calls), 5
         )
-        results.append(gpu_ladder.report(name, Figures(rounds), events))
+        results.append(gpu_ladder.report(name, Figures(rounds[name]), events))
     return results
+
+
+def measure_launches(options):
+    cupti = build_cupti_floor()
+    table = gpu_ladder.ways(cupti, build_floor(), FOLDER / "ladder.pyro")
+    table.update(gpu_ladder.ways_alone(cupti))
+    return gpu_ladder.measure_launches(table, options.rounds)
 
 
 def timed(call, *arguments):
@@ -300,9 +308,17 @@ def measure_files(options):
              "their_passes": their_passes}]  # fmt: skip
 
 
+PARTS = {
+    "overhead": measure_overhead,
+    "files": measure_files,
+    "ladder": measure_ladder,
+    "launches": measure_launches,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=("overhead", "files", "ladder"), default="overhead")
+    parser.add_argument("--part", choices=tuple(PARTS), default="overhead")
     parser.add_argument("--only", default="", help="a model, or the start of their names")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--calls", type=int, default=10)
@@ -319,8 +335,7 @@ def main():
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
     )
-    parts = {"overhead": measure_overhead, "files": measure_files, "ladder": measure_ladder}
-    results = parts[options.part](options)
+    results = PARTS[options.part](options)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
 

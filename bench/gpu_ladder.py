@@ -7,8 +7,11 @@ RecordFunction callbacks with inputs, on top of all of CUPTI's steps.
 """
 
 import contextlib
+import random
 import sys
+import time
 
+import torch
 import torch.nn as nn
 
 from pyrometer._testing import core, observer_build, observers
@@ -97,6 +100,61 @@ def ways(cupti_floor, record_function, path):
         what += more
         table[name] = lambda what=what: recorded(path, *what)
     return table
+
+
+ALONE = (
+    ("kernels, copies and memsets", KERNELS | COPIES),
+    ("kernels, synchronizations", KERNELS | SYNCHRONIZATIONS),
+    ("kernels, CUPTI's own overhead", KERNELS | OVERHEADS),
+    ("kernels, callbacks of launches", KERNELS | LAUNCHES),
+    ("kernels, callbacks of other calls", KERNELS | CALLS),
+)
+
+
+def ways_alone(cupti_floor):
+    """CUPTI's steps, each added to kernels only."""
+    return {name: lambda bits=bits: cupti(cupti_floor, bits) for name, bits in ALONE}
+
+
+def time_launches(x, launches, runs):
+    """ns per launch and per launch with its synchronization, of the fastest run."""
+    fastest = fastest_all = float("inf")
+    for _ in range(runs):
+        torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        for _ in range(launches):
+            x.add_(1)
+        launched = time.perf_counter_ns()
+        torch.cuda.synchronize()
+        fastest = min(fastest, (launched - start) / launches)
+        fastest_all = min(fastest_all, (time.perf_counter_ns() - start) / launches)
+    return fastest, fastest_all
+
+
+def measure_launches(table, rounds):
+    """Small kernels in a row, which are so short that some runs are undisturbed on a busy machine.
+    Prints per way the lower quartile over rounds, and the difference from bare launches."""
+    x = torch.zeros(16, device="cuda")
+    found = {way: [] for way in table}
+    order = list(table)
+    with torch.inference_mode():
+        time_launches(x, 100, 20)
+        for _ in range(rounds):
+            random.shuffle(order)
+            for way in order:
+                with table[way]():
+                    time_launches(x, 100, 2)
+                    found[way].append(time_launches(x, 100, 20))
+    print(f"\nsmall kernels in a row, {rounds} rounds: ns per launch")
+    quartiles = {
+        way: [sorted(times)[len(times) // 4] for times in zip(*rows, strict=True)]
+        for way, rows in found.items()
+    }
+    bare = quartiles["bare again"]
+    for way, (launch, with_wait) in quartiles.items():
+        print(f"  {way:<34} {launch:7.0f} {launch - bare[0]:+7.0f}   with the wait "
+              f"{with_wait:7.0f} {with_wait - bare[1]:+7.0f}", flush=True)  # fmt: skip
+    return quartiles
 
 
 def count_events(path, run, calls):

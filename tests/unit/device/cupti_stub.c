@@ -49,6 +49,7 @@ static struct stub {
     size_t size, used, dropped, zeroed;
     uint32_t correlation;
     uint64_t free_at; /* when the device is free */
+    uint64_t ahead_ns; /* of the system's clock, by stub_advance() */
     bool is_capturing, fails, records_queries;
     uint64_t next_node, nodes[MOST_NODES], clones[MOST_NODES];
     const char *names[MOST_NODES];
@@ -57,7 +58,7 @@ static struct stub {
     void (*request_shared)(uint8_t **, size_t *, size_t *, void *);
     void (*complete_shared)(uint8_t *, size_t, size_t, void *);
     char log[4096];
-} the = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1};
+} the = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1, .records_queries = true};
 
 static bool mode_is(const char *mode)
 {
@@ -86,7 +87,7 @@ static uint64_t device_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + CLOCK_OFFSET;
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + CLOCK_OFFSET + the.ahead_ns;
 }
 
 EXPORT int cuptiGetVersion(uint32_t *version)
@@ -458,6 +459,12 @@ EXPORT void stub_strange(void)
     pthread_mutex_lock(&the.lock);
     next_record(10);
     pthread_mutex_unlock(&the.lock);
+}
+
+/* Lets time pass. */
+EXPORT void stub_advance(uint64_t ns)
+{
+    the.ahead_ns += ns;
 }
 
 EXPORT const char *stub_log(void)
