@@ -376,15 +376,22 @@ static void switch_callbacks(bool enable)
 
 static pyro_collector_state fail(pyro_collector_state state, const char *what, int result)
 {
+    char holder[64];
     the.state = state;
-    if (state == PYRO_COLLECTOR_TAKEN)
+    if (state == PYRO_COLLECTOR_TAKEN) {
+        pyro_cupti_find_holder(&the.cupti, holder, sizeof holder);
         snprintf(the.reason, sizeof the.reason,
                  "another profiler in this process uses CUPTI (torch.profiler, Nsight, "
-                 "compute-sanitizer)");
-    else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
+                 "compute-sanitizer%s%s)",
+                 holder[0] ? "; its name there is " : "", holder);
+    } else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
         snprintf(the.reason, sizeof the.reason,
                  "the driver restricts profiling to administrators "
                  "(NVreg_RestrictProfilingToAdminUsers)");
+    else if (state == PYRO_COLLECTOR_TOO_OLD)
+        snprintf(the.reason, sizeof the.reason,
+                 "CUPTI %u cannot connect to the NVIDIA driver, which may be too old for it",
+                 the.cupti.version);
     else
         snprintf(the.reason, sizeof the.reason, "%s: %s", what,
                  pyro_cupti_text(&the.cupti, result));
@@ -397,6 +404,8 @@ static pyro_collector_state fail_with(const char *what, int result)
         return fail(PYRO_COLLECTOR_TAKEN, what, result);
     if (result == PYRO_CUPTI_NO_PRIVILEGES)
         return fail(PYRO_COLLECTOR_NOT_ALLOWED, what, result);
+    if (result == PYRO_CUPTI_NO_DRIVER)
+        return fail(PYRO_COLLECTOR_TOO_OLD, what, result);
     return fail(PYRO_COLLECTOR_FAILED, what, result);
 }
 

@@ -14,6 +14,7 @@
 enum {
     PYRO_CUPTI_SUCCESS = 0,
     PYRO_CUPTI_END_OF_BUFFER = 12,
+    PYRO_CUPTI_NO_DRIVER = 15, /* cannot connect to the driver */
     PYRO_CUPTI_NOT_SUPPORTED = 27,
     PYRO_CUPTI_NO_PRIVILEGES = 35,
     PYRO_CUPTI_TAKEN = 39

@@ -1,6 +1,8 @@
 /* Chooses between CUPTI's two sets of functions, call by call. */
 #include "device/cupti_subscription.h"
 
+#include <string.h>
+
 /* Like CUpti_SubscriberParams. */
 typedef struct subscriber_parameters {
     size_t size;
@@ -24,6 +26,14 @@ static void complete_shared(uint8_t *buffer, size_t size, size_t valid, void *ab
 {
     (void)about;
     complete_buffer(NULL, 0, buffer, size, valid);
+}
+
+static void ignore(void *user, int domain, uint32_t id, const void *data)
+{
+    (void)user;
+    (void)domain;
+    (void)id;
+    (void)data;
 }
 
 static int subscribe_shared(pyro_cupti_subscription *subscription, pyro_cupti_callback callback)
@@ -63,6 +73,21 @@ void pyro_cupti_unsubscribe(pyro_cupti_subscription *subscription)
     if (subscription->subscriber)
         subscription->cupti->unsubscribe(subscription->subscriber);
     subscription->subscriber = NULL;
+}
+
+void pyro_cupti_find_holder(const pyro_cupti *cupti, char *name, size_t size)
+{
+    void *subscriber = NULL;
+    subscriber_parameters parameters = {.size = offsetof(subscriber_parameters, allows_others),
+                                        .old_name = name,
+                                        .old_name_bytes = size};
+    memset(name, 0, size);
+    if (!cupti->subscribe_shared)
+        return;
+    int result = cupti->subscribe_shared(&subscriber, ignore, NULL, &parameters);
+    name[size - 1] = '\0';
+    if (result == PYRO_CUPTI_SUCCESS) /* it has just ended */
+        cupti->unsubscribe(subscriber);
 }
 
 int pyro_cupti_enable_callback(const pyro_cupti_subscription *subscription, bool enable, int domain,

@@ -23,6 +23,9 @@ int pyro_cupti_subscribe(pyro_cupti_subscription *subscription, const pyro_cupti
 /* Buffers must have been read before. Does nothing if not subscribed. */
 void pyro_cupti_unsubscribe(pyro_cupti_subscription *subscription);
 
+/* The name of the profiler that keeps us from subscribing; "" if CUPTI does not say. */
+void pyro_cupti_find_holder(const pyro_cupti *cupti, char *name, size_t size);
+
 int pyro_cupti_enable_callback(const pyro_cupti_subscription *subscription, bool enable, int domain,
                                uint32_t id);
 int pyro_cupti_read_clock(const pyro_cupti_subscription *subscription, uint64_t *time);

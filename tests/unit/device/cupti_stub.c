@@ -1,7 +1,7 @@
 /*
  * Replaces libcupti.so: a device that runs what stub_* functions tell it to. Tests find those
  * functions with dlsym. The environment variable PYRO_STUB_CUPTI makes it fail: "taken",
- * "privileges", "old". Records have more bytes than the collector knows, as in newer versions.
+ * "privileges", "old", "driver". Records have more bytes than the collector knows, as in newer versions.
  *
  * With STUB_SHARED it also has the functions for several subscribers. While one of their subscribers
  * lives, the others fail, as in CUPTI. PYRO_STUB_CUPTI can be "preview" (the clock fails), "refused"
@@ -17,7 +17,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { FAILED = 7, END_OF_BUFFER = 12, NO_PRIVILEGES = 35, TAKEN = 39 };
+enum { FAILED = 7, END_OF_BUFFER = 12, NO_DRIVER = 15, NO_PRIVILEGES = 35, TAKEN = 39 };
 enum { DRIVER = 1, RUNTIME = 2, RESOURCE = 3 };
 enum { LAUNCH = 307, GRAPH_LAUNCH = 514, COPY = 279, SET = 220, WAIT = 131, ALLOCATE = 20 };
 enum { MOST_IDS = 800, RECORD_BYTES = 240, MOST_NODES = 4096 };
@@ -112,6 +112,8 @@ EXPORT int cuptiGetTimestamp(uint64_t *time)
 
 EXPORT int cuptiSubscribe(void **subscriber, callback called, void *user)
 {
+    if (mode_is("driver"))
+        return NO_DRIVER;
     if (the.called || mode_is("taken"))
         return TAKEN;
     the.called = called;
@@ -491,8 +493,11 @@ EXPORT int cuptiSubscribe_v2(void **subscriber, callback called, void *user,
                              const subscriber_parameters *parameters)
 {
     bool is_right = parameters->size == 40 && parameters->allows_others && parameters->name;
-    if (!is_right || the.called || mode_is("refused") || mode_is("taken"))
+    if (!is_right || the.called || mode_is("refused") || mode_is("taken")) {
+        if (parameters->old_name_bytes >= 64)
+            strcpy(parameters->old_name, "CUPTI for Others");
         return TAKEN;
+    }
     the.called = called;
     the.user = user;
     the.is_shared = true;

@@ -242,6 +242,12 @@ static void test_missing_privileges(void **state)
     assert_refused("privileges", PYRO_COLLECTOR_NOT_ALLOWED, "administrators");
 }
 
+static void test_an_old_driver(void **state)
+{
+    (void)state;
+    assert_refused("driver", PYRO_COLLECTOR_TOO_OLD, "NVIDIA driver");
+}
+
 static void test_it_can_start_again(void **state)
 {
     (void)state;
@@ -316,6 +322,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, begin, end),
     cmocka_unit_test_setup_teardown(test_missing_privileges, begin, end),
+    cmocka_unit_test_setup_teardown(test_an_old_driver, begin, end),
     cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };

@@ -132,10 +132,26 @@ static void test_functions_that_do_not_work(void **state)
     unsetenv("PYRO_STUB_CUPTI");
 }
 
+static void test_the_name_of_the_other_profiler(void **state)
+{
+    (void)state;
+    char name[64] = "?";
+    open_stub(UNIT_CUPTI_STUB);
+    pyro_cupti_find_holder(&cupti, name, sizeof name);
+    assert_string_equal(name, "");
+    open_stub(UNIT_CUPTI_SHARED_STUB);
+    setenv("PYRO_STUB_CUPTI", "taken", 1);
+    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call), PYRO_CUPTI_TAKEN);
+    pyro_cupti_find_holder(&cupti, name, sizeof name);
+    assert_string_equal(name, "CUPTI for Others");
+    unsetenv("PYRO_STUB_CUPTI");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_beside_others),
     cmocka_unit_test(test_alone),
     cmocka_unit_test(test_functions_that_do_not_work),
+    cmocka_unit_test(test_the_name_of_the_other_profiler),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
