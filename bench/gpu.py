@@ -87,9 +87,7 @@ def our_ways():
     return {
         "bare again": contextlib.nullcontext,
         "kernel floor": lambda: gpu_ladder.cupti(cupti, gpu_ladder.KERNELS),
-        "both floors": lambda: gpu_ladder.cupti_and_ops(
-            cupti, gpu_ladder.KERNELS, record_function
-        ),
+        "both floors": lambda: gpu_ladder.cupti_and_ops(cupti, gpu_ladder.KERNELS, record_function),
         "layers and kernels": lambda: captured("layers", "devices"),
         "everything": lambda: captured(*FULL),
         "everything and stacks": lambda: captured(*FULL, "stacks"),

@@ -39,8 +39,8 @@ static const struct function {
 /* Activity kinds by bit. */
 static const struct kind {
     int bit, number;
-} kinds[] = {{KERNELS, 10}, {COPIES, 1}, {COPIES, 22}, {COPIES, 2}, {SYNCHRONIZATIONS, 38},
-             {OVERHEADS, 17}};
+} kinds[] = {{KERNELS, 10},          {COPIES, 1},    {COPIES, 22}, {COPIES, 2},
+             {SYNCHRONIZATIONS, 38}, {OVERHEADS, 17}};
 
 /* Callbacks by bit: the driver's domain is 1, the runtime's 2. */
 static const struct call {

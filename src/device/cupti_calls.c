@@ -135,8 +135,8 @@ void pyro_cupti_launch_done(pyro_cupti_calls *calls, uint32_t correlation)
 {
     uint32_t waits = correlation;
     uint32_t *place = &calls->waiting[correlation & (PYRO_CALL_SLOTS - 1)];
-    if (correlation && __atomic_compare_exchange_n(place, &waits, 0, false, __ATOMIC_ACQ_REL,
-                                                   __ATOMIC_RELAXED))
+    if (correlation &&
+        __atomic_compare_exchange_n(place, &waits, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
 }
 

@@ -109,10 +109,9 @@ int pyro_cupti_register_buffers(const pyro_cupti_subscription *subscription,
     const pyro_cupti *cupti = subscription->cupti;
     request_buffer = request;
     complete_buffer = complete;
-    return subscription->is_shared
-               ? cupti->register_buffers_shared(subscription->subscriber, request_shared,
-                                                complete_shared)
-               : cupti->register_buffers(request, complete);
+    return subscription->is_shared ? cupti->register_buffers_shared(subscription->subscriber,
+                                                                    request_shared, complete_shared)
+                                   : cupti->register_buffers(request, complete);
 }
 
 int pyro_cupti_enable(const pyro_cupti_subscription *subscription, int kind)

@@ -26,7 +26,9 @@ def train(steps=20):
     return loss.item()
 """
 
-FORK_BEFORE = STEP + """
+FORK_BEFORE = (
+    STEP
+    + """
 child = os.fork()
 if child == 0:
     print(f"child {train():.6f}", flush=True)
@@ -35,9 +37,12 @@ status = os.waitpid(child, 0)[1]
 print(f"parent {train():.6f}", os.waitstatus_to_exitcode(status), flush=True)
 sys.exit(5)
 """
+)
 
 # torch forbids CUDA in a child of a process that has used it: the error must be the same.
-FORK_AFTER = STEP + """
+FORK_AFTER = (
+    STEP
+    + """
 print(f"parent {train():.6f}", flush=True)
 child = os.fork()
 if child == 0:
@@ -50,8 +55,11 @@ if child == 0:
 status = os.waitpid(child, 0)[1]
 print(f"parent {train():.6f}", os.waitstatus_to_exitcode(status), flush=True)
 """
+)
 
-SPAWN = STEP + """
+SPAWN = (
+    STEP
+    + """
 def work(number, results):
     results.put((number, f"{train():.6f}"))
 if __name__ == "__main__":
@@ -64,6 +72,7 @@ if __name__ == "__main__":
     for child in children: child.join()
     print(found, [child.exitcode for child in children], f"{train():.6f}", flush=True)
 """
+)
 
 
 def run_bare(program, folder):
@@ -115,7 +124,9 @@ def test_spawn(tmp_path):
     check("the same kernels", len(set(with_kernels)) == 1, str(kernels))
 
 
-TOGETHER = STEP + """
+TOGETHER = (
+    STEP
+    + """
 import pyrometer, time
 with pyrometer.capture(sys.argv[1]):
     open(sys.argv[1] + ".ready", "w").close()
@@ -123,6 +134,7 @@ with pyrometer.capture(sys.argv[1]):
     while not os.path.exists(sys.argv[2] + ".ready") and time.time() < until: pass
     print(f"{train(200):.6f}")
 """
+)
 
 
 def test_two_processes_on_one_gpu(tmp_path):
@@ -142,13 +154,16 @@ def test_two_processes_on_one_gpu(tmp_path):
     check("no warnings", not any(trace.warnings for trace in traces), str(traces[0].warnings))
 
 
-WHEN = STEP + """
+WHEN = (
+    STEP
+    + """
 import pyrometer
 if sys.argv[2] == "after":
     train(1)
 with pyrometer.capture(sys.argv[1]):
     print(f"{train():.6f}")
 """
+)
 
 
 def test_capture_before_and_after_cuda_was_used(tmp_path):
@@ -168,7 +183,9 @@ def test_capture_before_and_after_cuda_was_used(tmp_path):
 
 
 # A kernel of seconds is still running when the process stops to record and ends.
-ENDS = STEP + """
+ENDS = (
+    STEP
+    + """
 import pyrometer
 with pyrometer.capture(sys.argv[1]) as block:
     train(1)
@@ -176,6 +193,7 @@ with pyrometer.capture(sys.argv[1]) as block:
 print(sum(block.trace().kernels["calls"]))
 sys.exit(9)
 """
+)
 
 
 def test_the_program_ends_during_a_long_kernel(tmp_path):

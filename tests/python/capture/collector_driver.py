@@ -26,7 +26,6 @@ import pyrometer  # noqa: E402
 from pyrometer._testing import collector, core, doctor, finish_passes, stop_watching  # noqa: E402
 
 
-
 def load_stub(path):
     loaded = ctypes.CDLL(path)
     loaded.stub_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32]

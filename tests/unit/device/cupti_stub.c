@@ -58,7 +58,8 @@ static struct stub {
     void (*request_shared)(uint8_t **, size_t *, size_t *, void *);
     void (*complete_shared)(uint8_t *, size_t, size_t, void *);
     char log[4096];
-} the = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1, .records_queries = true};
+} the = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1, .records_queries = true};
 
 static bool mode_is(const char *mode)
 {
