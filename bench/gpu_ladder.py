@@ -1,8 +1,8 @@
 """Where the overhead of recording on a GPU comes from: each step adds to the one before.
 
-The first steps are CUPTI's own (peers/cupti_floor.c): records that are dropped unread, callbacks that
-return at once. The collector then adds its callbacks, while the recorder rests and while it records.
-Layers, ops, shapes, memory and stacks follow. "empty callbacks of ops" is torch's part: empty
+The first steps are CUPTI's own (peers/cupti_floor.c): records that are dropped unread, callbacks
+that return at once. The collector then adds its callbacks, while the recorder rests and while it
+records. Layers, ops, shapes, memory and stacks follow. "empty callbacks of ops" is torch's part: empty
 RecordFunction callbacks with inputs, on top of all of CUPTI's steps.
 """
 

@@ -1,11 +1,11 @@
-"""Minutes of training under continuous capture: memory must not grow, and nothing may get lost unseen.
+"""Trains for minutes under continuous capture: memory must not grow, losses must be counted.
 
     make soak-gpu                 four minutes
     make soak-gpu SECONDS=100     a part of them; the next call goes on
 
-Trains a small GPT as fast as the GPU allows, while a recording keeps its last 64 MB. Prints memory and
-counters, and the slope of the memory after each part's first quarter. Exit status: 0 all holds, 1 it
-does not, 3 some time is left.
+Trains a small GPT as fast as the GPU allows, while a recording keeps its last 64 MB. Prints memory
+and counters, and the slope of the memory after each part's first quarter. Exit status: 0 all holds,
+1 it does not, 3 some time is left.
 """
 
 import argparse
@@ -106,7 +106,7 @@ def judge(part):
         f"{part['resident_mb'][0]:.0f} to {part['resident_mb'][1]:.0f} MB, "
         f"{part['resident_mb_per_minute']:+.2f} MB per minute (without files "
         f"{part['anonymous_mb_per_minute']:+.2f}; target: below {MOST_MB_PER_MINUTE}); file "
-        f"{part['file_mb']:.0f} MB with {part['kernels_kept']} kernels; warnings {part['warnings']}",
+        f"{part['file_mb']:.0f} MB with {part['kernels_kept']} kernels; {part['warnings']}",
         flush=True,
     )
     return holds

@@ -14,7 +14,8 @@ STEP = """
 import os, sys, torch
 def train(steps=20):
     torch.manual_seed(0)
-    model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)).cuda()
+    layers = torch.nn.Linear(64, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8)
+    model = torch.nn.Sequential(*layers).cuda()
     x = torch.randn(16, 64, device="cuda")
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for _ in range(steps):

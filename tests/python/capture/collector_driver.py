@@ -178,7 +178,7 @@ def shared_that_fails():
 
 
 def no_kernels():
-    """A library that cannot collect: the layers are recorded all the same."""
+    """A library that cannot collect: the layers are still recorded."""
     trace = run_block(Net(), gpu="collector").trace()
     return {
         "kernels": len(trace.kernels),
