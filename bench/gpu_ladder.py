@@ -2,8 +2,8 @@
 
 The first steps are CUPTI's own (peers/cupti_floor.c): records that are dropped unread, callbacks
 that return at once. The collector then adds its callbacks, while the recorder rests and while it
-records. Layers, ops, shapes, memory and stacks follow. "empty callbacks of ops" is torch's part: empty
-RecordFunction callbacks with inputs, on top of all of CUPTI's steps.
+records. Layers, ops, shapes, memory and stacks follow. "empty callbacks of ops" is torch's part:
+empty RecordFunction callbacks with inputs, on top of all of CUPTI's steps.
 """
 
 import contextlib
