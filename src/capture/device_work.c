@@ -37,7 +37,7 @@ static struct reported {
     uint64_t clock_error_ns, dropped;
 } reported;
 
-static uint64_t read_clock(void)
+static __attribute__((hot)) uint64_t read_clock(void)
 {
     return pyro_raw_time(&pyro_the_recorder_api);
 }
@@ -81,7 +81,7 @@ static uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_cal
     return id;
 }
 
-static void call_begins(const pyro_device_call *call)
+static __attribute__((hot)) void call_begins(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
@@ -105,7 +105,7 @@ static void call_begins(const pyro_device_call *call)
     pyro_recorder_leave(thread);
 }
 
-static void call_ends(const pyro_device_call *call)
+static __attribute__((hot)) void call_ends(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     pyro_recorder_thread *thread = pyro_recorder_enter(api);
@@ -251,7 +251,7 @@ static void describe(pyro_devices_status *out, const pyro_collector_status *stat
 }
 
 /* As the observer of the CPU's memory writes it. */
-static void add_memory(const pyro_torch_memory *event)
+static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     bool is_wanted = !api->is_resting && api->flags & PYRO_RECORD_MEMORY;
@@ -275,9 +275,16 @@ static void add_memory(const pyro_torch_memory *event)
         pyro_recorder_leave(thread);
 }
 
+/* A recording of layers alone is one that must cost little. */
+static bool wants_all_kinds(void)
+{
+    const pyro_recorder_api *api = &pyro_the_recorder_api;
+    return !pyro_is_recording(api) || api->flags & (PYRO_RECORD_OPS | PYRO_RECORD_MEMORY);
+}
+
 pyro_devices_state pyro_devices_start(pyro_devices_status *status)
 {
-    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink);
+    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wants_all_kinds());
     pyro_torch_memory_watch(state == PYRO_DEVICES_ON ? add_memory : NULL);
     if (status)
         pyro_devices_look(status);

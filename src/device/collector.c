@@ -94,7 +94,7 @@ static void on_node(uint32_t id, const pyro_cupti_resource *resource)
     if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
         the.cupti.node_id(graph->original_node, &original);
     if (id == PYRO_CUPTI_NODE_CREATED && current_launch) {
-        pyro_cupti_launch_done(&the.calls, current_launch);
+        pyro_cupti_launch_ended(&the.calls);
         current_launch = 0;
     }
     __atomic_store_n(&the.last_node, the.sink->now(), __ATOMIC_RELAXED);
@@ -120,14 +120,14 @@ static inline void on_call(const pyro_known_call *known, bool is_runtime,
     }
     call.failed = data->result && *data->result != 0;
     call.is_captured = known->starts_kernels && !current_launch;
-    if (known->starts_kernels && call.failed)
-        pyro_cupti_launch_done(&the.calls, call.correlation);
+    if (known->starts_kernels && call.failed && current_launch)
+        pyro_cupti_launch_ended(&the.calls);
     if (known->starts_kernels)
         current_launch = 0;
     the.sink->call_ends(&call);
 }
 
-static void on_callback(void *user, int domain, uint32_t id, const void *data)
+static __attribute__((hot)) void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
     if (!__atomic_load_n(&the.is_on, __ATOMIC_ACQUIRE) || !data)
@@ -205,7 +205,7 @@ static void pass_on(pyro_device_work *work, uint64_t now)
     work->end = pyro_clock_map_time(&the.clock, work->end);
     the.sink->work(work);
     if (work->kind == PYRO_WORK_KERNEL || work->graph)
-        pyro_cupti_launch_done(&the.calls, work->correlation);
+        pyro_cupti_launch_worked(&the.calls, work->correlation, work->graph);
 }
 
 static void read_buffer(const pyro_activity_buffer *buffer)
@@ -340,23 +340,26 @@ static bool prepare(void)
     pthread_cond_init(&the.flushed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_atfork(NULL, NULL, in_child);
-    the.is_prepared = pyro_cupti_calls_begin(&the.calls, &the.cupti) &&
-                      pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
+    pyro_cupti_calls_begin(&the.calls, &the.cupti);
+    the.is_prepared = pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
     return the.is_prepared;
 }
 
+/* The first ones are always collected. */
 static const int kinds[] = {PYRO_CUPTI_CONCURRENT_KERNEL, PYRO_CUPTI_MEMCPY,
                             PYRO_CUPTI_PEER_MEMCPY,       PYRO_CUPTI_MEMSET,
                             PYRO_CUPTI_SYNCHRONIZATION,   PYRO_CUPTI_OVERHEAD};
+#define FEWEST_KINDS 3
 
 /* Kernels must work; the other kinds are collected where CUPTI has them. Queries of events, which
  * allocators and NCCL repeat until the work has ended, would be most of the synchronizations. */
-static int enable_kinds(void)
+static int enable_kinds(bool all)
 {
+    size_t number = all ? sizeof kinds / sizeof *kinds : FEWEST_KINDS;
     if (the.cupti.record_queries)
         the.cupti.record_queries(0);
     int result = pyro_cupti_enable(&the.use, kinds[0]);
-    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < number; i++)
         pyro_cupti_enable(&the.use, kinds[i]);
     return result;
 }
@@ -422,13 +425,12 @@ static pyro_collector_state load(void)
 }
 
 /* Subscribed and loaded: starts the thread and the records. */
-static pyro_collector_state start_collecting(void)
+static pyro_collector_state start_collecting(bool all_kinds)
 {
     the.clock = (pyro_clock_map){0};
     the.clock_is_proven = false;
-    the.calls.wants_times = true;
     the.records = the.dropped = the.malformed = 0;
-    the.calls.launches = the.calls.done = 0;
+    pyro_cupti_calls_restart(&the.calls);
     the.flushes_wanted = the.flushes_done = 0;
     the.is_stopping = false;
     pyro_kernel_names_begin(&the.names);
@@ -441,7 +443,7 @@ static pyro_collector_state start_collecting(void)
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
     int result = pyro_cupti_register_buffers(&the.use, request_buffer, complete_buffer);
     if (result == PYRO_CUPTI_SUCCESS)
-        result = enable_kinds();
+        result = enable_kinds(all_kinds);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
     __atomic_store_n(&the.is_on, 1, __ATOMIC_RELEASE);
@@ -479,18 +481,18 @@ static void stop_collecting(void)
 }
 
 /* `shares`: with the functions for several subscribers. */
-static pyro_collector_state subscribe(bool shares)
+static pyro_collector_state subscribe(bool shares, bool all_kinds)
 {
     int result = pyro_cupti_subscribe(&the.use, &the.cupti, shares, on_callback);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot subscribe", result);
-    pyro_collector_state state = start_collecting();
+    pyro_collector_state state = start_collecting(all_kinds);
     if (state != PYRO_COLLECTOR_ON)
         stop_collecting();
     return state;
 }
 
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink)
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds)
 {
     pthread_mutex_lock(&the.control);
     pyro_collector_state state = the.state;
@@ -500,10 +502,10 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink)
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
         if (state == PYRO_COLLECTOR_OFF && the.cupti.has_shared)
-            state = subscribe(true);
+            state = subscribe(true, all_kinds);
         /* Where several subscribers are not possible, the reason why one is not counts. */
         if (state != PYRO_COLLECTOR_ON && the.is_loaded && the.is_prepared)
-            state = subscribe(false);
+            state = subscribe(false, all_kinds);
     }
     pthread_mutex_unlock(&the.control);
     return state;

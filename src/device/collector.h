@@ -90,8 +90,12 @@ typedef struct pyro_collector_status {
     uint64_t launches, unfinished; /* launches seen; those whose work has not arrived */
 } pyro_collector_status;
 
-/* Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already. */
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink);
+/*
+ * Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already.
+ * `all_kinds`: also memsets, synchronizations and overhead, which cost as much as all kernels (a
+ * memset 10 us on an H200).
+ */
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds);
 /* Delivers finished work, then stops; another profiler may use the library afterwards. */
 void pyro_collector_stop(void);
 /* Delivers work that has finished so far. Does not wait for running work. */

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Ids of a domain have gaps, but not longer ones. */
@@ -91,7 +90,7 @@ static void number_name(pyro_cupti_calls *calls, pyro_known_call *known)
         known->number = ++calls->name_count;
 }
 
-bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
 {
     memset(calls, 0, sizeof *calls);
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++) {
@@ -106,17 +105,14 @@ bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
             number_name(calls, &calls->known[domain][id]);
         }
     }
-    /* Touched here, so that no launch waits for a page. */
-    calls->waiting = malloc(PYRO_CALL_SLOTS * sizeof *calls->waiting);
-    if (calls->waiting)
-        memset(calls->waiting, 0, PYRO_CALL_SLOTS * sizeof *calls->waiting);
-    return calls->waiting != NULL;
 }
 
-void pyro_cupti_calls_end(pyro_cupti_calls *calls)
+void pyro_cupti_calls_restart(pyro_cupti_calls *calls)
 {
-    free(calls->waiting);
-    calls->waiting = NULL;
+    calls->launches = calls->done = 0;
+    calls->first = 0;
+    calls->wants_times = true;
+    memset(calls->seen_graphs, 0, sizeof calls->seen_graphs);
 }
 
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
@@ -131,13 +127,21 @@ size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
     return count;
 }
 
-void pyro_cupti_launch_done(pyro_cupti_calls *calls, uint32_t correlation)
+void pyro_cupti_launch_ended(pyro_cupti_calls *calls)
 {
-    uint32_t waits = correlation;
-    uint32_t *place = &calls->waiting[correlation & (PYRO_CALL_SLOTS - 1)];
-    if (correlation &&
-        __atomic_compare_exchange_n(place, &waits, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
+    __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
+}
+
+void pyro_cupti_launch_worked(pyro_cupti_calls *calls, uint32_t correlation, uint32_t graph)
+{
+    uint32_t first = __atomic_load_n(&calls->first, __ATOMIC_RELAXED);
+    uint32_t *seen = &calls->seen_graphs[correlation % PYRO_SEEN_GRAPHS];
+    /* Kernels that were launched before the callbacks were enabled do not count. */
+    if (!first || (int32_t)(correlation - first) < 0 || (graph && *seen == correlation))
+        return;
+    if (graph)
+        *seen = correlation;
+    __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
 }
 
 void pyro_cupti_launch_keep_time(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now)

@@ -1,6 +1,7 @@
 /*
- * The host calls that CUPTI reports to us: which ones are wanted, by name, and which launches wait
- * for their work, by correlation. Code that runs at every launch is here, inlined: between two
+ * The host calls that CUPTI reports to us: which ones are wanted, by name, and how many launches
+ * still wait for their work. There is no table of launches: correlations are so far apart that each
+ * launch would miss the cache. Code that runs at every launch is here, inlined: between two
  * launches the program evicts it from the cache, so few cache lines matter more than instructions.
  */
 #ifndef PYRO_DEVICE_CUPTI_CALLS_H
@@ -9,8 +10,8 @@
 #include "device/cupti_subscription.h"
 
 #define PYRO_MOST_CALL_IDS 1536
-#define PYRO_CALL_SLOTS ((size_t)1 << 18)
 #define PYRO_CALL_TIMES 4096
+#define PYRO_SEEN_GRAPHS 4096
 
 typedef struct pyro_known_call {
     bool is_wanted, starts_kernels;
@@ -24,23 +25,29 @@ typedef struct pyro_call_time {
     uint32_t correlation;
 } pyro_call_time;
 
+/* What every launch uses comes first. */
 typedef struct pyro_cupti_calls {
+    uint64_t launches;    /* of kernels and graphs */
+    uint32_t first;       /* correlation of the first of them; 0: none yet */
+    uint32_t wants_times; /* of launches, in `times` */
     pyro_known_call known[3][PYRO_MOST_CALL_IDS]; /* by domain and id */
     uint16_t name_count;                          /* different names */
-    uint32_t *waiting;    /* launches by the low bits of the correlation; 0: none */
-    uint32_t wants_times; /* of launches, in `times` */
     pyro_call_time times[PYRO_CALL_TIMES];
-    uint64_t launches, done; /* launches of kernels; of those whose work arrived or never will */
+    uint32_t seen_graphs[PYRO_SEEN_GRAPHS]; /* launches whose first work has arrived */
+    _Alignas(64) uint64_t done; /* launches whose work arrived or never will; other threads */
 } pyro_cupti_calls;
 
-/* Finds the ids of the wanted calls by their names; false when memory is out. */
-bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti);
-void pyro_cupti_calls_end(pyro_cupti_calls *calls);
+/* Finds the ids of the wanted calls by their names. */
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti);
+/* Forgets the launches so far. */
+void pyro_cupti_calls_restart(pyro_cupti_calls *calls);
 /* Switches the callbacks of all wanted calls. Returns the number of calls. */
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
                                const pyro_cupti_subscription *subscription, bool enable);
-/* The work of a launch has arrived, or never will. */
-void pyro_cupti_launch_done(pyro_cupti_calls *calls, uint32_t correlation);
+/* A launch failed, or was added to a graph: no work will arrive. */
+void pyro_cupti_launch_ended(pyro_cupti_calls *calls);
+/* Work of a launch has arrived; a launch of a graph (`graph`) has several. */
+void pyro_cupti_launch_worked(pyro_cupti_calls *calls, uint32_t correlation, uint32_t graph);
 void pyro_cupti_launch_keep_time(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now);
 /* When a launch began; 0: it is unknown. */
 uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correlation);
@@ -58,9 +65,9 @@ static inline const pyro_known_call *pyro_cupti_calls_find(const pyro_cupti_call
 static inline void pyro_cupti_launch_begins(pyro_cupti_calls *calls, uint32_t correlation,
                                             uint64_t now)
 {
-    uint32_t *place = &calls->waiting[correlation & (PYRO_CALL_SLOTS - 1)];
-    __atomic_store_n(place, correlation, __ATOMIC_RELEASE);
     __atomic_fetch_add(&calls->launches, 1, __ATOMIC_RELAXED);
+    if (__builtin_expect(!__atomic_load_n(&calls->first, __ATOMIC_RELAXED), 0))
+        __atomic_store_n(&calls->first, correlation, __ATOMIC_RELAXED);
     if (__builtin_expect(__atomic_load_n(&calls->wants_times, __ATOMIC_RELAXED), 0))
         pyro_cupti_launch_keep_time(calls, correlation, now);
 }

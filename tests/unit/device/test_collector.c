@@ -98,7 +98,7 @@ static int end(void **state)
 
 static void start(void)
 {
-    assert_int_equal(pyro_collector_start(&sink), PYRO_COLLECTOR_ON);
+    assert_int_equal(pyro_collector_start(&sink, true), PYRO_COLLECTOR_ON);
 }
 
 static void test_work_has_its_call_and_its_time(void **state)
@@ -132,6 +132,20 @@ static void test_work_has_its_call_and_its_time(void **state)
     assert_int_equal(works[0].duration_ns, 5000);
     assert_int_equal(status.records, 4);
     assert_int_equal(status.unfinished, 0);
+}
+
+static void test_few_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(pyro_collector_start(&sink, false), PYRO_COLLECTOR_ON);
+    device.launch("kernel", 10, 7);
+    device.copy(4096, 10);
+    device.set(4096, 10);
+    device.wait();
+    pyro_collector_stop();
+    assert_int_equal(work_count, 2);
+    assert_int_equal(works[1].kind, PYRO_WORK_COPY);
+    assert_int_equal(call_count, 4);
 }
 
 static void test_many_buffers_lose_nothing(void **state)
@@ -220,7 +234,7 @@ static void assert_refused(const char *mode, pyro_collector_state expected, cons
 {
     pyro_collector_status status;
     setenv("PYRO_STUB_CUPTI", mode, 1);
-    assert_int_equal(pyro_collector_start(&sink), expected);
+    assert_int_equal(pyro_collector_start(&sink, true), expected);
     pyro_collector_look(&status);
     assert_non_null(strstr(status.reason, text));
     assert_null(strchr(status.reason, '\n'));
@@ -315,6 +329,7 @@ static void test_an_hour_takes_no_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_work_has_its_call_and_its_time, begin, end),
+    cmocka_unit_test_setup_teardown(test_few_kinds, begin, end),
     cmocka_unit_test_setup_teardown(test_many_buffers_lose_nothing, begin, end),
     cmocka_unit_test_setup_teardown(test_a_flush_delivers_what_has_finished, begin, end),
     cmocka_unit_test_setup_teardown(test_graphs, begin, end),
