@@ -9,6 +9,7 @@ and counters, and the slope of the memory after each part's first quarter. Exit 
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -47,13 +48,22 @@ def slope_per_minute(samples, which):
     return sum(products) / spread if spread else 0.0
 
 
-def train(seconds, path):
+def watched(way, path):
+    """What is switched on during the training; only "all" counts, the others show where memory
+    goes."""
+    if way == "bare":
+        return contextlib.nullcontext()
+    gpu = "none" if way == "host" else "collector"
+    return pyrometer.capture(path, max_size=FILE_BYTES, keep_last=True, gpu=gpu)
+
+
+def train(seconds, path, way="all"):
     """Samples of memory and counters, one per two seconds."""
     step = train_step(GPT().cuda(), tokens(), autocast=True)
     samples, steps = [], 0
     for _ in range(5):
         step()
-    with pyrometer.capture(path, max_size=FILE_BYTES, keep_last=True):
+    with watched(way, path):
         begun = last = time.monotonic()
         while time.monotonic() - begun < seconds:
             for _ in range(10):
@@ -94,6 +104,13 @@ def run_part(seconds):
     }
 
 
+def show_way(way, seconds):
+    with tempfile.TemporaryDirectory() as folder:
+        samples = train(seconds, os.path.join(folder, "soak.pyro"), way)
+    print(f"{way}: {samples[-1]['steps']} steps, {slope_per_minute(samples, 'resident_mb'):+.2f} MB "
+          f"per minute", flush=True)  # fmt: skip
+
+
 def judge(part):
     """Prints a part; whether it holds."""
     grows = part["resident_mb_per_minute"] >= MOST_MB_PER_MINUTE
@@ -116,10 +133,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--total", type=float, default=240, help="seconds of training in all")
     parser.add_argument("--seconds", type=float, help="at most so many in this call")
+    parser.add_argument("--way", choices=("bare", "host"), help="only show this way's memory")
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build" / "soak-gpu.json")
     options = parser.parse_args()
     if not torch.cuda.is_available():
         print("soak: torch sees no GPU")
+        return 0
+    if options.way:
+        show_way(options.way, options.seconds or options.total)
         return 0
     parts = json.loads(options.state.read_text()) if options.state.exists() else []
     left = options.total - sum(part["seconds"] for part in parts)

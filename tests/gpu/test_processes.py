@@ -30,12 +30,14 @@ def train(steps=20):
 FORK_BEFORE = (
     STEP
     + """
-child = os.fork()
-if child == 0:
-    print(f"child {train():.6f}", flush=True)
-    os._exit(3)
-status = os.waitpid(child, 0)[1]
-print(f"parent {train():.6f}", os.waitstatus_to_exitcode(status), flush=True)
+codes = []
+for leave in (sys.exit, os._exit):
+    child = os.fork()
+    if child == 0:
+        print(f"child {train():.6f}", flush=True)
+        leave(3)
+    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+print(f"parent {train():.6f}", codes, flush=True)
 sys.exit(5)
 """
 )
@@ -90,10 +92,14 @@ def run_recorded(program, folder):
     return (done.returncode, "".join(f"{line}\n" for line in lines)), done.stderr
 
 
-def kernels_of(folder):
-    """Kernels per recording, the parent's first."""
+def traces_of(folder):
+    """The recordings, the parent's first."""
     found = sorted(folder.glob("run*.pyro"), key=lambda path: path.name != "run.pyro")
-    return [sum(pyrometer.trace(path).kernels["calls"]) for path in found]
+    return [pyrometer.trace(path) for path in found]
+
+
+def kernels_of(trace):
+    return sum(trace.kernels["calls"])
 
 
 def compare(text, folder, name):
@@ -103,23 +109,28 @@ def compare(text, folder, name):
     recorded, said = run_recorded(program.name, folder)
     print(name, bare, said.strip()[-300:])
     check(f"{name}: same output and exit code", recorded[:2] == bare, f"{recorded} and {bare}")
-    return kernels_of(folder)
+    return traces_of(folder)
 
 
 def test_fork_before_cuda(tmp_path):
-    kernels = compare(FORK_BEFORE, tmp_path, "fork_before")
-    check("kernels of both processes", len(kernels) == 2 and min(kernels) > 100, str(kernels))
-    check("the same kernels", kernels[0] == kernels[1], str(kernels))
+    traces = compare(FORK_BEFORE, tmp_path, "fork_before")
+    kernels = sorted((kernels_of(trace) for trace in traces), reverse=True)
+    check("recordings of all processes", len(kernels) == 3, str(kernels))
+    check("the same kernels", kernels[0] == kernels[1] > 100, str(kernels))
+    # One child ends without any of Python's clean-up, and what it did last is counted as missing.
+    cut = [trace for trace in traces if kernels_of(trace) < kernels[0]]
+    counted = [text for trace in cut for text in trace.warnings if "launches are missing" in text]
+    check("what is missing is counted", len(counted) == len(cut), str([t.warnings for t in cut]))
 
 
 def test_fork_after_cuda(tmp_path):
-    kernels = compare(FORK_AFTER, tmp_path, "fork_after")
+    kernels = [kernels_of(trace) for trace in compare(FORK_AFTER, tmp_path, "fork_after")]
     check("kernels of the parent", kernels[0] > 200, str(kernels))
     check("none of the child", sum(kernels[1:]) == 0, str(kernels))
 
 
 def test_spawn(tmp_path):
-    kernels = compare(SPAWN, tmp_path, "spawn")
+    kernels = [kernels_of(trace) for trace in compare(SPAWN, tmp_path, "spawn")]
     with_kernels = [count for count in kernels if count]
     check("kernels of three processes", len(with_kernels) == 3, str(kernels))
     check("the same kernels", len(set(with_kernels)) == 1, str(kernels))
@@ -150,7 +161,7 @@ def test_two_processes_on_one_gpu(tmp_path):
     said = [child.communicate(timeout=180)[0] for child in running]
     check("same results", said[0] == said[1] and said[0], str(said))
     traces = [pyrometer.trace(tmp_path / name) for name in names]
-    counts = [sum(trace.kernels["calls"]) for trace in traces]
+    counts = [kernels_of(trace) for trace in traces]
     check("each has its own kernels", counts[0] == counts[1] > 1000, str(counts))
     check("no warnings", not any(trace.warnings for trace in traces), str(traces[0].warnings))
 
@@ -177,7 +188,7 @@ def test_capture_before_and_after_cuda_was_used(tmp_path):
         )  # fmt: skip
         check(f"{when}: exit code", done.returncode == 0, done.stderr[-300:])
         trace = pyrometer.trace(path)
-        counts[when], said[when] = sum(trace.kernels["calls"]), done.stdout
+        counts[when], said[when] = kernels_of(trace), done.stdout
         check(f"{when}: no warnings", not trace.warnings, str(trace.warnings))
     check("same results", said["before"] == said["after"], str(said))
     check("the same kernels", counts["before"] == counts["after"] > 100, str(counts))
