@@ -107,8 +107,8 @@ def run_part(seconds):
 def show_way(way, seconds):
     with tempfile.TemporaryDirectory() as folder:
         samples = train(seconds, os.path.join(folder, "soak.pyro"), way)
-    print(f"{way}: {samples[-1]['steps']} steps, {slope_per_minute(samples, 'resident_mb'):+.2f} MB "
-          f"per minute", flush=True)  # fmt: skip
+    slope = slope_per_minute(samples, "resident_mb")
+    print(f"{way}: {samples[-1]['steps']} steps, {slope:+.2f} MB per minute", flush=True)
 
 
 def judge(part):
