@@ -17,8 +17,9 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-observer-off test-pythons web test-web \
-        test-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage bench bench-gpu \
+.PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
+        test-pythons test-gpu soak-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage \
+        bench bench-gpu \
         fuzz lint format docs verify-models catalog verify-catalog install clean
 
 all:
@@ -42,7 +43,8 @@ help:
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
-#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=files, ONLY=vit_b_16
+#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder or files, ONLY=vit_b_16
+#: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
@@ -126,6 +128,9 @@ test-gpu:
 # Installs nothing. Each part takes less than eight minutes.
 bench-gpu:
 	@scripts/bench-gpu.sh --part $(or $(PART),overhead) $(if $(ONLY),--only "$(ONLY)")
+
+soak-gpu:
+	@scripts/soak-gpu.sh $(SECONDS)
 
 test-peers:
 	@scripts/install-deps.sh test

@@ -12,6 +12,9 @@ target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 # Simulates the work of a GPU.
 add_library(cupti_stub MODULE tests/unit/device/cupti_stub.c)
 target_link_libraries(cupti_stub PRIVATE pyrometer_flags)
+add_library(cupti_shared_stub MODULE tests/unit/device/cupti_stub.c)
+target_compile_definitions(cupti_shared_stub PRIVATE STUB_SHARED)
+target_link_libraries(cupti_shared_stub PRIVATE pyrometer_flags)
 # The libraries of torch's CUDA allocator, under their names.
 add_library(c10_stub SHARED tests/unit/device/c10_stub.c)
 add_library(c10_cuda_stub SHARED tests/unit/device/c10_cuda_stub.c)
@@ -56,6 +59,7 @@ foreach(room IN LISTS unit_rooms)
     UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
     UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
     UNIT_CUPTI_STUB="$<TARGET_FILE:cupti_stub>"
+    UNIT_CUPTI_SHARED_STUB="$<TARGET_FILE:cupti_shared_stub>"
     UNIT_C10_CUDA_STUB="$<TARGET_FILE:c10_cuda_stub>"
     UNIT_DATA_HOME="${no_data}"
     $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
@@ -64,7 +68,7 @@ foreach(room IN LISTS unit_rooms)
   # Optimizing the tests would double their compile time; most time is spent in the library.
   target_compile_options(${target} PRIVATE -O0)
   target_link_options(${target} PRIVATE ${unit_link_options})
-  add_dependencies(${target} nvml_stub cupti_stub c10_cuda_stub)
+  add_dependencies(${target} nvml_stub cupti_stub cupti_shared_stub c10_cuda_stub)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
   list(APPEND unit_targets ${target})

@@ -121,7 +121,7 @@ typedef enum pyro_devices_state {
     PYRO_DEVICES_OFF = 0,
     PYRO_DEVICES_ON = 1,
     PYRO_DEVICES_NO_LIBRARY = 2,  /* no CUPTI */
-    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8 */
+    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8, or a driver too old for CUPTI */
     PYRO_DEVICES_TAKEN = 4,       /* another profiler collects */
     PYRO_DEVICES_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
     PYRO_DEVICES_FAILED = 6
@@ -262,6 +262,17 @@ static inline void pyro_record_commit(pyro_recorder_thread *thread, pyro_record 
 {
     __atomic_store_n(&record->tag, (uint32_t)thread->chunk, __ATOMIC_RELEASE);
     thread->next = record + 1;
+}
+
+/* Fetches the cache line of a later record for writing: another processor has filled it with zeros,
+ * and the program's next locked instruction would wait for it. */
+static inline void pyro_record_prefetch(const pyro_record *record)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)record));
+#else
+    __builtin_prefetch(record, 1);
+#endif
 }
 
 /* Pushes an open span; commit its record afterwards. `record` is NULL if it was lost. */

@@ -121,6 +121,7 @@ static inline bool begin_layer(uint32_t id, const void *key, const layer_input *
         pyro_record_is(record, PYRO_RECORD_LAYER, 0);
         record->start_raw = pyro_raw_time(api);
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
     }
     pyro_recorder_leave(thread);
     return true;
