@@ -80,6 +80,7 @@ typedef struct pyro_kernel_detail {
     uint32_t graph_id;
     uint32_t collective; /* as above, if the kernel's own args have it; PYRO_NO_ID */
     uint32_t occupancy; /* interned object {"activeBlocksPerMultiprocessor": 2, ...}; PYRO_NO_ID */
+    uint32_t stack; /* interned list of the stacks behind a compiled kernel; PYRO_NO_ID */
     int32_t priority; /* of its stream; PYRO_NO_PRIORITY */
     pyro_queue queue;
 } pyro_kernel_detail;
