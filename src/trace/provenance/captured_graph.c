@@ -218,7 +218,9 @@ static void read_inputs(reader *reader, const char *line, size_t length)
             struct pyro_node_facts *facts = pyro_node_add(&compilation->compiled, names[i],
                                                           strlen(names[i]));
             if (facts)
-                *facts = (struct pyro_node_facts){add_path(reader, path, path_length), -1, true};
+                *facts = (struct pyro_node_facts){
+                    add_path(reader, path, path_length),
+                    closing ? pyro_bytes_of_type(quote + 1, closing) : -1, true};
             compilation->failed |= !facts;
         }
         if (closing)
@@ -243,8 +245,8 @@ static uint32_t path_of_code(reader *reader, const node *here)
 
 /*
  * The module whose code has this node's line, if nodes with parameters on it tell. Containers of torch
- * have no code of their own, so the outermost of these modules counts. An earlier line of the function
- * ends the search: before it the function was called for another module.
+ * have no code of their own, so the outermost of these modules counts. An earlier line of the same
+ * module's code ends the search: before it the function was called for another module.
  */
 static uint32_t path_by_line(reader *reader, size_t index)
 {
@@ -253,12 +255,14 @@ static uint32_t path_by_line(reader *reader, size_t index)
     if (here->place == PYRO_NO_TEXT)
         return found;
     for (size_t i = index; i-- > 0 && index - i <= FAR_NODES && !reader->compilation->failed;) {
-        if (nodes[i].place == here->place && nodes[i].line < here->line)
-            break;
-        if (nodes[i].path == PYRO_NO_TEXT || nodes[i].place != here->place ||
-            nodes[i].line != here->line)
+        if (nodes[i].path == PYRO_NO_TEXT || nodes[i].place != here->place)
             continue;
         uint32_t path = path_of_code(reader, &nodes[i]);
+        if (nodes[i].line < here->line && found != PYRO_NO_TEXT && !reader->compilation->failed &&
+            is_below(reader, found, path))
+            break;
+        if (nodes[i].line != here->line)
+            continue;
         const char *text = found == PYRO_NO_TEXT ? NULL : path_text(reader, found);
         found = text ? add_path(reader, text, common_length(text, path_text(reader, path))) : path;
     }

@@ -101,8 +101,9 @@ static void add_owner(owners *owners, uint32_t path, int64_t bytes)
 /* Which words of a list count. */
 typedef enum rule {
     ALL,
-    LAST_ONLY,      /* the others are inputs of it */
-    PARAMETERS_ONLY /* names of other graphs may be equal by chance */
+    LAST_ONLY,       /* the others are inputs of it */
+    PARAMETERS_ONLY, /* names of other graphs may be equal by chance */
+    INPUTS_ONLY      /* parameters themselves: saved results may be of the layer before */
 } rule;
 
 /* Adds the modules of nodes; `with_views` if there is nothing else. */
@@ -115,7 +116,8 @@ static void add_nodes(owners *owners, const pyro_node_table *table, const char *
         const struct pyro_node_facts *facts = pyro_node_find(table, word, length);
         bool counts = facts && facts->path != PYRO_NO_TEXT &&
                       (with_views || !is_view(word, length)) &&
-                      (rule != PARAMETERS_ONLY || facts->has_parameter);
+                      (rule != PARAMETERS_ONLY || facts->has_parameter) &&
+                      (rule != INPUTS_ONLY || strncmp(word, "primals_", 8) == 0);
         if (counts && rule == LAST_ONLY)
             last = facts;
         else if (counts)
@@ -139,6 +141,8 @@ static void add_owners(pyro_compilation *compilation, const pyro_wrapper_call *c
         add_nodes(&owners, &compilation->captured, call->source_nodes, rule, true);
     if (!owners.count && compilation->is_backward)
         add_nodes(&owners, &compilation->captured, call->source_nodes, PARAMETERS_ONLY, true);
+    if (!owners.count && compilation->is_backward)
+        add_nodes(&owners, &compilation->compiled, call->arguments, INPUTS_ONLY, true);
     if (!owners.count)
         add_nodes(&owners, &compilation->compiled, call->arguments, ALL, true);
 }

@@ -65,6 +65,8 @@ void pyro_compilation_flush(pyro_compilation *compilation);
 void pyro_read_captured_graph(pyro_compilation *compilation, const char *text, size_t length);
 /* compiled_graph.c: reads the sizes of nodes in a graph that Inductor compiled. */
 void pyro_read_compiled_graph(pyro_compilation *compilation, const char *text, size_t length);
+/* Bytes of "f32[2, 16, 64][1024, 64, 1]cuda:0"; -1 for other texts and symbolic sizes. */
+int64_t pyro_bytes_of_type(const char *text, const char *end);
 /* wrapper.c: reads the calls of the code that Inductor wrote. */
 void pyro_read_wrapper(pyro_compilation *compilation, const char *text, size_t length);
 /* mappings.c: reads maps from kernels to nodes, from nodes to nodes, and from kernels to stacks;

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of "f32[2, 16, 64][1024, 64, 1]cuda:0"; -1 for other texts and symbolic sizes. */
-static int64_t bytes_of_type(const char *text, const char *end)
+int64_t pyro_bytes_of_type(const char *text, const char *end)
 {
     const char *digits = text;
     while (digits < end && isalpha((unsigned char)*digits))
@@ -42,7 +41,7 @@ static void read_node(pyro_compilation *compilation, const char *line, size_t le
     if (!facts)
         compilation->failed = true;
     else
-        facts->bytes = closing ? bytes_of_type(quote + 1, closing) : 0;
+        facts->bytes = closing ? pyro_bytes_of_type(quote + 1, closing) : 0;
 }
 
 void pyro_read_compiled_graph(pyro_compilation *compilation, const char *text, size_t length)
