@@ -193,6 +193,7 @@ struct pyro_trace {
     /* Of device work that a graph replays: the host event that was open when it was captured. */
     pyro_map origins;
     bool is_recording; /* read from a pyrometer recording */
+    bool is_alone; /* files beside it are not looked for */
     bool has_frame_lists; /* stacks were lists in the file, as our writer writes them */
     bool has_paths; /* the trace contains the layers' paths */
 

@@ -209,42 +209,45 @@ static bool use_provenance(pyro_graphs *graphs, const pyro_graph_replay *replays
 }
 
 /* Replays of one graph are next to each other. */
-static bool attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
+static int attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
 {
     pyro_graph_source source = PYRO_GRAPH_UNKNOWN;
     uint32_t *sources = malloc((replays->count + 1) * sizeof *sources);
     bool ok = sources != NULL, is_found = false;
+    int status = PYRO_OK;
     ok = ok && use_provenance(graphs, replays, count, sources, &is_found);
-    if (!ok || is_found) {
-        free(sources);
-        return ok;
-    }
-    if (find_capture(graphs, replays, sources))
+    if (!ok || is_found)
+        goto done;
+    if (graphs->state->joins->call_count && find_capture(graphs, replays, sources)) {
         source = PYRO_GRAPH_BY_CAPTURE;
-    else
+    } else {
+        status = pyro_graph_use_files(graphs, replays, count, sources, &is_found);
+        if (status || is_found)
+            goto done;
         ok = pyro_graph_align(graphs, replays, sources, &is_found);
-    if (is_found)
-        source = PYRO_GRAPH_BY_EAGER;
+        source = is_found && graphs->state->joins->call_count ? PYRO_GRAPH_BY_EAGER : source;
+    }
     for (size_t i = 0; ok && source != PYRO_GRAPH_UNKNOWN && i < count; i++)
         apply(graphs, &replays[i], sources, source);
+done:
     free(sources);
-    return ok;
+    return ok ? status : pyro_fail_memory(graphs->state->error);
 }
 
-static bool attribute_graphs(pyro_graphs *graphs)
+static int attribute_graphs(pyro_graphs *graphs)
 {
     pyro_graph_replay *replays = graphs->replays;
-    bool ok = true;
+    int status = PYRO_OK;
     if (graphs->replay_count)
         qsort(replays, graphs->replay_count, sizeof *replays, by_graph);
-    for (size_t first = 0, end; ok && first < graphs->replay_count; first = end) {
+    for (size_t first = 0, end; !status && first < graphs->replay_count; first = end) {
         for (end = first + 1; end < graphs->replay_count &&
                               replays[end].signature == replays[first].signature &&
                               replays[end].count == replays[first].count;)
             end++;
-        ok = attribute_graph(graphs, &replays[first], end - first);
+        status = attribute_graph(graphs, &replays[first], end - first);
     }
-    return ok;
+    return status;
 }
 
 static int by_first(const void *left, const void *right)
@@ -311,8 +314,8 @@ int pyro_join_graphs(pyro_join_state *state)
     }
     if (ok)
         status = pyro_graph_annotate(&graphs);
-    if (ok && !status && (state->joins->call_count || state->joins->compiled.graphs))
-        ok = attribute_graphs(&graphs);
+    if (ok && !status)
+        status = attribute_graphs(&graphs);
     if (ok && !status)
         ok = list_rest(&graphs);
 done:
@@ -323,7 +326,8 @@ done:
     free(graphs.works);
     free(graphs.is_done);
     free(graphs.eager);
-    free(graphs.is_eager_name);
+    pyro_graph_run_free(&graphs.eager_run);
+    pyro_capture_files_free(graphs.files);
     pyro_map_free(&graphs.by_launch);
     return ok ? status : pyro_fail_memory(state->error);
 }

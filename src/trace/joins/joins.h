@@ -49,6 +49,7 @@ typedef enum pyro_graph_source {
     PYRO_GRAPH_BY_CAPTURE,
     PYRO_GRAPH_BY_EAGER,
     PYRO_GRAPH_BY_PROVENANCE, /* of compiled code */
+    PYRO_GRAPH_BY_FILE, /* a trace of the capture */
     PYRO_GRAPH_SOURCE_COUNT
 } pyro_graph_source;
 

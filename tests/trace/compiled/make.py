@@ -27,7 +27,7 @@ FORWARD = [
     ("triton_poi_fused_add_3", 5, {"blocks.1": 8192}),
 ]
 BACKWARD = [
-    ("triton_per_fused_native_layer_norm_backward_0", 12, "primals_13 primals_8"),
+    ("triton_per_fused_native_layer_norm_backward_0", 12, "addmm_3 primals_8"),
     ("extern_kernels.mm", 50, "buf1 primals_12"),
     ("extern_kernels.mm", 51, "buf2 primals_6"),
 ]
@@ -135,6 +135,45 @@ def replayed_trace():
             if number == 3:
                 trace.kernel("void cublasLt::splitKreduce_kernel<32, 16, int>", at, 3)
                 at += 4
+    return trace
+
+
+EAGER = ["embedding_kernel", GEMM, "softmax_warp_forward", GEMM, "vectorized_layer_norm_kernel",
+         GEMM, "vectorized_elementwise_kernel", GEMM, GEMM]  # fmt: skip
+
+
+def run_model(trace, start, is_eager):
+    """A model of two layers; 5 kernels in the first one, 4 in the second."""
+    trace.add("python_function", "nn.Module: Net_0", start, 490)
+    trace.add("python_function", "nn.Module: Layer_0", start + 5, 200)
+    trace.add("python_function", "nn.Module: Layer_1", start + 250, 200)
+    for number, name in enumerate(EAGER):
+        at = start + 10 + number * 30 + (100 if number >= 5 else 0)
+        trace.correlation += 1
+        trace.add("cuda_runtime", "cudaLaunchKernel", at, 2, correlation=trace.correlation)
+        if is_eager:
+            trace.kernel(name, at + 5, 10)
+
+
+def served_trace():
+    """Replays in another process run, outside of any module."""
+    trace = Trace()
+    for step in range(3):
+        start = 100 + step * 1000
+        trace.correlation += 1
+        trace.add("cuda_runtime", "cudaGraphLaunch", start, 9, correlation=trace.correlation)
+        for number, name in enumerate(EAGER):
+            trace.kernel(name, start + 20 + number * 20, 10 + number)
+    return trace
+
+
+def captured_trace(with_kernels):
+    trace = Trace()
+    if with_kernels:
+        run_model(trace, 100, True)
+    trace.add("cuda_runtime", "cudaStreamBeginCapture", 1000, 5)
+    run_model(trace, 1100, False)
+    trace.add("cuda_runtime", "cudaStreamEndCapture", 2000, 5)
     return trace
 
 
@@ -323,7 +362,14 @@ def make():
         stacks())  # fmt: skip
     forward_trace().write("note.json", pyrometer=note())
     forward_trace(stacks=[stack(line) for line in LINES]).write("stacks.json")
+    served_trace().write("capture-file/trace.json")
+    captured_trace(True).write("capture-file/capture_traces/bs_2_rank0.json")
+    served_trace().write("capture-launches/profiles/trace.json")
+    captured_trace(False).write("capture-launches/capture_traces/bs_2.json")
     # Near misses.
+    served_trace().write("no-capture/trace.json")
+    forward_trace().write("no-capture/capture_traces/bs_2.json")
+    put("no-capture/capture_traces/bs_4.json", '{"traceEvents": [')
     forward_trace().write("other-run/trace.json")
     put(f"other-run/{name}", log(key=OTHER_KEY))
     forward_trace(key=None).write("other-names/trace.json")
