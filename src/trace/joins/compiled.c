@@ -378,7 +378,7 @@ static int read_provenance(pyro_compiled *compiled)
     if (status == PYRO_OK && given)
         status = pyro_provenance_read_folder(all, given, state->error);
     else if (status == PYRO_OK && !all->graph_count && !state->trace->is_recording &&
-             !state->trace->is_alone && has_compiled_code(state->trace))
+             !state->trace->is_alone && state->trace->file && has_compiled_code(state->trace))
         status = pyro_provenance_find_beside(all, state->trace->file, state->error);
     if (status == PYRO_OK && all->folder) {
         state->joins->compiled.folder = pyro_arena_text(&state->joins->arena, all->folder,

@@ -253,7 +253,8 @@ int pyro_graph_use_files(pyro_graphs *graphs, const pyro_graph_replay *replays, 
 {
     bool ok = true;
     *is_found = false;
-    if (graphs->state->trace->is_alone || graphs->state->trace->is_recording)
+    const pyro_trace *trace = graphs->state->trace;
+    if (trace->is_alone || trace->is_recording || !trace->file)
         return PYRO_OK;
     int status = graphs->files ? PYRO_OK : read_files(graphs);
     /* Names tell more than numbers: runs with names come first. */

@@ -14,6 +14,7 @@
 
 #define MOST_LEVELS 6
 #define MOST_FILES 20000
+#define READ_BYTES ((size_t)1 << 16)
 #define LARGEST_FILE ((size_t)256 << 20)
 
 typedef enum file_kind { NO_FILE, LOG, CODE, CAPTURED, COMPILED, MAPPINGS } file_kind;
@@ -58,29 +59,26 @@ static bool is_of_rank(const char *name, int64_t rank)
     return rank < 0 || !found || strtoll(found + 6, NULL, 10) == rank;
 }
 
-int pyro_provenance_read_whole(pyro_buf *out, const char *path, size_t most, pyro_error *error)
+/* Reads a whole file, NUL-terminated. */
+static int read_whole(pyro_buf *out, pyro_source *source, pyro_error *error)
 {
-    pyro_source *file = NULL, *source = NULL;
     int64_t size = 1;
-    int status = pyro_source_open_regular(&file, path, error);
-    if (status == PYRO_OK)
-        status = pyro_source_open_content(&source, file, error);
+    int status = PYRO_OK;
     while (status == PYRO_OK && size > 0) {
-        char *room = pyro_buf_reserve(out, 1 << 16);
-        size = room ? pyro_source_read(source, room, (1 << 16) - 1, error) : 0;
+        char *room = pyro_buf_reserve(out, READ_BYTES);
+        size = room ? pyro_source_read(source, room, READ_BYTES - 1, error) : 0;
         if (!room)
             status = pyro_fail_memory(error);
         else if (size < 0)
             status = (int)size;
         else
             out->length += (size_t)size;
-        if (out->length > most)
+        if (out->length > LARGEST_FILE)
             status = pyro_fail(error, PYRO_ERROR_LIMIT, "the file has more than %zu MB",
-                               most >> 20);
+                               LARGEST_FILE >> 20);
     }
     if (status == PYRO_OK)
         pyro_buf_addc(out, '\0'); /* readers of text stop there at the latest */
-    pyro_source_close(source);
     return status;
 }
 
@@ -139,23 +137,37 @@ static void read_text(pyro_compilation *compilation, file_kind kind, const pyro_
         compilation->all->damaged += !pyro_read_mappings(compilation, text->data, length);
 }
 
-/* Reads one file; one that cannot be read is counted as damaged. */
+/* Reads a file of some kind; other kinds than logs become parts of the compilation. */
+static int read_kind(pyro_compilation *compilation, const char *path, file_kind kind,
+                     pyro_error *error)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    pyro_source *file = NULL, *source = NULL;
+    int status = pyro_source_open_regular(&file, path, error);
+    if (status == PYRO_OK)
+        status = pyro_source_open_content(&source, file, error);
+    if (status == PYRO_OK)
+        status = kind == LOG ? pyro_provenance_read_log(compilation->all, source, error)
+                             : read_whole(&text, source, error);
+    if (status == PYRO_OK && kind != LOG && !text.failed)
+        read_text(compilation, kind, &text);
+    if (status == PYRO_OK && (text.failed || compilation->failed))
+        status = pyro_fail_memory(error);
+    compilation->all->files += status == PYRO_OK;
+    pyro_source_close(source);
+    pyro_buf_free(&text);
+    return status;
+}
+
+/* Reads one file of a folder; one that cannot be read is counted as damaged. */
 static int read_one(pyro_compilation *compilation, const char *path, file_kind kind,
                     pyro_error *error)
 {
-    pyro_provenance *all = compilation->all;
-    pyro_buf text = PYRO_BUF_INIT;
     pyro_error reason;
     pyro_error_clear(&reason);
-    int status = kind == LOG ? pyro_provenance_read_log(all, path, &reason)
-                             : pyro_provenance_read_whole(&text, path, LARGEST_FILE, &reason);
-    if (status == PYRO_OK && kind != LOG && !text.failed)
-        read_text(compilation, kind, &text);
-    bool no_memory = status == PYRO_ERROR_MEMORY || text.failed || compilation->failed;
-    all->damaged += status != PYRO_OK && !no_memory;
-    all->files += status == PYRO_OK;
-    pyro_buf_free(&text);
-    return no_memory ? pyro_fail_memory(error) : PYRO_OK;
+    int status = read_kind(compilation, path, kind, &reason);
+    compilation->all->damaged += status != PYRO_OK && status != PYRO_ERROR_MEMORY;
+    return status == PYRO_ERROR_MEMORY ? pyro_fail_memory(error) : PYRO_OK;
 }
 
 /* Files of one folder, in the order in which they build on each other. */
@@ -213,15 +225,12 @@ static int read_file(pyro_provenance *all, const char *path, pyro_error *error)
 {
     const char *slash = strrchr(path, '/');
     file_kind kind = kind_of(slash ? slash + 1 : path);
-    if (kind == LOG || kind == NO_FILE) {
-        int status = pyro_provenance_read_log(all, path, error);
-        all->files += status == PYRO_OK;
-        return status;
-    }
     pyro_compilation compilation;
     pyro_compilation_init(&compilation, all);
-    int status = read_one(&compilation, path, kind, error);
+    int status = read_kind(&compilation, path, kind == NO_FILE ? LOG : kind, error);
     pyro_compilation_flush(&compilation);
+    if (status == PYRO_OK && compilation.failed)
+        status = pyro_fail_memory(error);
     pyro_compilation_free(&compilation);
     return status;
 }

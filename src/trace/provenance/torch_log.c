@@ -2,7 +2,6 @@
 #include "trace/provenance/torch_log.h"
 
 #include "base/error.h"
-#include "base/source/source.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,15 +214,10 @@ static int read_lines(log_reader *log, pyro_source *source, pyro_error *error)
     return status;
 }
 
-int pyro_provenance_read_log(pyro_provenance *all, const char *path, pyro_error *error)
+int pyro_provenance_read_log(pyro_provenance *all, pyro_source *source, pyro_error *error)
 {
     log_reader log = {.all = all};
-    pyro_source *file = NULL, *source = NULL;
-    int status = pyro_source_open_regular(&file, path, error);
-    if (status == PYRO_OK)
-        status = pyro_source_open_content(&source, file, error);
-    if (status == PYRO_OK)
-        status = read_lines(&log, source, error);
+    int status = read_lines(&log, source, error);
     finish_payload(&log);
     for (size_t i = 0; i < log.count; i++) {
         pyro_compilation_flush(&log.frames[i]->compilation);
@@ -235,7 +229,6 @@ int pyro_provenance_read_log(pyro_provenance *all, const char *path, pyro_error 
     free(log.frames);
     pyro_buf_free(&log.header);
     pyro_buf_free(&log.payload);
-    pyro_source_close(source);
     if (no_memory)
         return pyro_fail_memory(error);
     if (status == PYRO_OK && !log.headers)

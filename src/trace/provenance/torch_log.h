@@ -2,6 +2,7 @@
 #ifndef PYRO_TRACE_PROVENANCE_TORCH_LOG_H
 #define PYRO_TRACE_PROVENANCE_TORCH_LOG_H
 
+#include "base/source/source.h"
 #include "trace/provenance/compilation.h"
 
 /*
@@ -9,9 +10,6 @@
  * {...}", each with its payload in the lines behind it that begin with a tab. Damaged and unknown
  * parts are passed over. Returns PYRO_ERROR_FORMAT for a file that is no such log.
  */
-int pyro_provenance_read_log(pyro_provenance *all, const char *path, pyro_error *error);
-
-/* folder.c: reads a whole file, decompressed and NUL-terminated, of at most `most` bytes. */
-int pyro_provenance_read_whole(pyro_buf *out, const char *path, size_t most, pyro_error *error);
+int pyro_provenance_read_log(pyro_provenance *all, pyro_source *source, pyro_error *error);
 
 #endif
