@@ -16,6 +16,7 @@
 /* Owners of one kernel; the rest is left out. */
 #define MOST_OWNERS 256
 #define LONGEST_FRAME 4096
+#define LONGEST_SHARED_NS (INT64_C(1) << 52) /* doubles count to there */
 
 static uint8_t kind_of_name(const char *name)
 {
@@ -171,7 +172,7 @@ static uint32_t share_out(pyro_compiled *compiled, uint32_t work, uint32_t base,
     }
     if (!pyro_map_put(&joins->share_of, work, (uint32_t)first))
         return PYRO_NO_LAYER;
-    joins->compiled.shared_ns += duration;
+    pyro_join_add_ns(&joins->compiled.shared_ns, duration);
     joins->compiled.shared_kernels++;
     return joins->shares[largest].call;
 }
@@ -208,7 +209,7 @@ static bool give(pyro_compiled *compiled, uint32_t work, pyro_compiled_owner *ow
     uint32_t base = base_of(compiled, work), call = PYRO_NO_LAYER;
     if (!count)
         return true;
-    if (count == 1 || duration <= 0) {
+    if (count == 1 || duration <= 0 || duration > LONGEST_SHARED_NS) {
         uint32_t layer = layer_below(compiled, base, &owners[0]);
         call = layer == PYRO_NO_LAYER ? PYRO_NO_LAYER : call_of(compiled, layer, work);
     } else {
@@ -220,7 +221,7 @@ static bool give(pyro_compiled *compiled, uint32_t work, pyro_compiled_owner *ow
     if (!pyro_map_put(&compiled->is_done, work, 1))
         return false;
     joins->compiled.kernels[source]++;
-    joins->compiled.time_ns[source] += duration;
+    pyro_join_add_ns(&joins->compiled.time_ns[source], duration);
     return true;
 }
 
@@ -336,8 +337,8 @@ bool pyro_compiled_attribute_op(pyro_compiled *compiled, uint32_t op,
     if (!pyro_map_put(&compiled->is_done, op, 1))
         return false;
     joins->compiled.kernels[PYRO_COMPILED_BY_PROVENANCE]++;
-    joins->compiled.time_ns[PYRO_COMPILED_BY_PROVENANCE] +=
-        compiled->state->trace->duration_ns[op];
+    pyro_join_add_ns(&joins->compiled.time_ns[PYRO_COMPILED_BY_PROVENANCE],
+                     compiled->state->trace->duration_ns[op]);
     return true;
 }
 

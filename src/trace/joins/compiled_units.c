@@ -144,7 +144,8 @@ static void count_unknown(pyro_compiled *compiled, uint32_t event)
 {
     pyro_compiled_attribution *result = &compiled->state->joins->compiled;
     result->kernels[PYRO_COMPILED_UNKNOWN]++;
-    result->time_ns[PYRO_COMPILED_UNKNOWN] += compiled->state->trace->duration_ns[event];
+    pyro_join_add_ns(&result->time_ns[PYRO_COMPILED_UNKNOWN],
+                     compiled->state->trace->duration_ns[event]);
 }
 
 static bool attribute(pyro_compiled *compiled, const item *item, const pyro_compiled_match *match,

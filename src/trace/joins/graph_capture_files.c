@@ -243,7 +243,8 @@ static bool apply(pyro_graphs *graphs, const pyro_graph_replay *replay, const ca
                                                                 : PYRO_PHASE_FORWARD);
         graphs->is_done[replay->first + i] = true;
         joins->graphs.kernels[PYRO_GRAPH_BY_FILE]++;
-        joins->graphs.time_ns[PYRO_GRAPH_BY_FILE] += graphs->state->trace->duration_ns[event];
+        pyro_join_add_ns(&joins->graphs.time_ns[PYRO_GRAPH_BY_FILE],
+                         graphs->state->trace->duration_ns[event]);
     }
     return true;
 }

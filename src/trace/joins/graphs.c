@@ -203,7 +203,8 @@ static bool use_provenance(pyro_graphs *graphs, const pyro_graph_replay *replays
                 return false;
             graphs->is_done[at] = true;
             result->kernels[PYRO_GRAPH_BY_PROVENANCE]++;
-            result->time_ns[PYRO_GRAPH_BY_PROVENANCE] += graphs->state->trace->duration_ns[work];
+            pyro_join_add_ns(&result->time_ns[PYRO_GRAPH_BY_PROVENANCE],
+                             graphs->state->trace->duration_ns[work]);
         }
     return true;
 }
@@ -279,7 +280,8 @@ static bool list_rest(pyro_graphs *graphs)
                 continue;
             result->rest[result->rest_count++] = (pyro_graph_rest){event, number};
             result->kernels[PYRO_GRAPH_UNKNOWN]++;
-            result->time_ns[PYRO_GRAPH_UNKNOWN] += graphs->state->trace->duration_ns[event];
+            pyro_join_add_ns(&result->time_ns[PYRO_GRAPH_UNKNOWN],
+                             graphs->state->trace->duration_ns[event]);
         }
     }
     result->graphs = next;

@@ -92,6 +92,13 @@ static inline int64_t pyro_join_span_ns(int64_t start_ns, int64_t end_ns)
     return __builtin_sub_overflow(end_ns, start_ns, &span) ? INT64_MAX : span;
 }
 
+/* Adds without overflow. */
+static inline void pyro_join_add_ns(int64_t *sum, int64_t ns)
+{
+    if (__builtin_add_overflow(*sum, ns, sum))
+        *sum = INT64_MAX;
+}
+
 static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint32_t event)
 {
     uint32_t name = state->trace->name[event];

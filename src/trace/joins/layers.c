@@ -67,15 +67,20 @@ uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t le
     return layer;
 }
 
-/* The name under which a layer below one without a path is kept: no other layer can have it. */
-static bool add_hidden_name(pyro_buf *name, const pyro_joins *joins, uint32_t base,
-                            const char *part, size_t length)
+/* The path of a layer below another one, without wrappers; below one without a path a name that no
+ * other layer can have. */
+static bool make_name(pyro_buf *name, const pyro_joins *joins, uint32_t base, const char *part,
+                      size_t length)
 {
-    pyro_buf_reset(name);
-    if (joins->layers[base].has_path)
-        pyro_buf_addf(name, "%s%s", joins->layers[base].path, joins->layers[base].path[0] ? "." : "");
-    else
+    const pyro_layer *above = &joins->layers[base];
+    char plain[LONGEST_ANNOTATION];
+    size_t above_length = strlen(above->path);
+    if (!above->has_path)
         pyro_buf_addf(name, "\1%u.", base);
+    else if (above_length < sizeof plain)
+        pyro_buf_add(name, plain, pyro_unwrap_path(plain, above->path, above_length));
+    if (above->has_path && name->length)
+        pyro_buf_addc(name, '.');
     pyro_buf_add(name, part, length);
     return !name->failed;
 }
@@ -88,7 +93,7 @@ static uint32_t layer_of_part(pyro_join_state *state, uint32_t base, const char 
     size_t known = joins->layer_count;
     pyro_buf name = PYRO_BUF_INIT;
     uint32_t layer = PYRO_NO_LAYER;
-    if (add_hidden_name(&name, joins, base, part, length))
+    if (make_name(&name, joins, base, part, length))
         layer = layer_of_text(state, name.data, name.length, base);
     if (layer != PYRO_NO_LAYER && layer >= known) {
         joins->layers[layer].has_path = joins->layers[base].has_path;
