@@ -12,6 +12,7 @@
 /* How far ahead an anchor is looked for. */
 #define FAR_AHEAD 256
 #define MOST_CANDIDATES 64
+#define MOST_STARTS 64
 
 /* "extern_kernels.addmm", "torch.ops.aten.addmm.default" and "aten::addmm" are all "addmm". */
 static const char *plain_name(const char *name, size_t *length)
@@ -100,6 +101,7 @@ typedef struct alignment {
     pyro_compiled_match *matches; /* NULL: only counts */
     size_t end;      /* units that were passed */
     size_t anchors;  /* generated kernels that were found */
+    size_t skipped;  /* and those between them that the graph does not have there */
     bool is_bounded;   /* all units belong to the graph */
     bool needs_no_key; /* a graph with a key is not that of the units */
 } alignment;
@@ -187,17 +189,20 @@ static size_t find_anchor(const alignment *a, uint32_t name, size_t from)
     return SIZE_MAX;
 }
 
-static void align(alignment *a, uint32_t graph_index)
+/* Aligns with the calls of a graph from `start` on. */
+static void align(alignment *a, uint32_t graph_index, size_t start)
 {
     const pyro_compiled_graph *graph = &a->matcher->provenance->graphs[graph_index];
-    size_t pending = graph->first_call, last = graph->first_call + graph->call_count, unit = 0;
-    a->anchors = 0;
+    size_t pending = start, last = graph->first_call + graph->call_count, unit = 0;
+    a->anchors = a->skipped = 0;
     for (size_t call = pending; call < last; call++) {
         size_t at = a->matcher->is_generated[call]
                         ? find_anchor(a, a->matcher->plain_names[call], unit)
                         : SIZE_MAX;
         if (at == SIZE_MAX)
             continue;
+        for (size_t i = unit; a->anchors && i < at; i++)
+            a->skipped += is_anchor(a, i);
         size_t before = a->anchors ? at - unit : limit(a, pending, call, at - unit);
         match_between(a, pending, call, at - before, at);
         if (a->matches)
@@ -223,40 +228,86 @@ static size_t count_generated(const alignment *a, uint32_t graph_index)
     return count;
 }
 
-/* The graph with most anchors in the units; PYRO_MAP_NONE if none has half of its kernels there. */
-static uint32_t choose_graph(alignment *a)
+/* How well units fit a graph: anchors that only one side has speak against it. */
+static size_t fit_of(const alignment *a)
 {
-    uint32_t best = PYRO_MAP_NONE;
-    size_t most = 0, tried = 0, first = 0;
+    return a->anchors > a->skipped ? a->anchors - a->skipped : 0;
+}
+
+static size_t first_anchor(const alignment *a)
+{
+    size_t first = 0;
     while (first < a->unit_count && !is_anchor(a, first))
         first++;
+    return first;
+}
+
+/* The first call of a library before a generated one. */
+static size_t before_anchor(const alignment *a, const pyro_compiled_graph *graph, size_t call)
+{
+    while (call > graph->first_call && !a->matcher->is_generated[call - 1])
+        call--;
+    return call;
+}
+
+/*
+ * Where in a graph the units begin: a graph may run in parts, each a CUDA graph. The first place with
+ * most anchors behind it, and most calls of libraries for the units before the first anchor; without
+ * anchors the begin. Counts the anchors from there.
+ */
+static size_t find_start(alignment *a, uint32_t graph_index)
+{
+    const pyro_compiled_graph *graph = &a->matcher->provenance->graphs[graph_index];
+    size_t first = first_anchor(a), best = graph->first_call, most = 0, most_before = 0, tried = 0;
+    pyro_compiled_match *matches = a->matches;
+    a->matches = NULL;
+    for (size_t i = graph->first_call; i < graph->first_call + graph->call_count; i++) {
+        if (first == a->unit_count || tried == MOST_STARTS)
+            break;
+        if (a->matcher->plain_names[i] != a->units[first].name)
+            continue;
+        size_t start = before_anchor(a, graph, i);
+        size_t before = i - start < first ? i - start : first;
+        align(a, graph_index, start);
+        if (fit_of(a) > most || (fit_of(a) == most && before > most_before)) {
+            most = fit_of(a);
+            most_before = before;
+            best = start;
+        }
+        tried++;
+    }
+    align(a, graph_index, best);
+    a->matches = matches;
+    return best;
+}
+
+/* The graph with most anchors in the units, and where they begin in it; PYRO_MAP_NONE if none has half
+ * of its kernels there. */
+static uint32_t choose_graph(alignment *a, size_t *start)
+{
+    uint32_t best = PYRO_MAP_NONE;
+    size_t most = 0, tried = 0, first = first_anchor(a);
     if (first == a->unit_count)
         return best;
     uint32_t user = pyro_map_get(&a->matcher->first_user, a->units[first].name);
-    pyro_compiled_match *matches = a->matches;
-    a->matches = NULL;
     for (; user != PYRO_MAP_NONE && tried < MOST_CANDIDATES; tried++) {
         uint32_t graph = a->matcher->users[user].graph;
         bool may_be = !a->needs_no_key || a->matcher->provenance->graphs[graph].key == PYRO_NO_TEXT;
-        if (may_be)
-            align(a, graph);
-        if (may_be && a->anchors > most && a->anchors * 2 >= count_generated(a, graph)) {
-            most = a->anchors;
+        size_t at = may_be ? find_start(a, graph) : 0;
+        if (may_be && fit_of(a) > most && a->anchors * 2 >= count_generated(a, graph)) {
+            most = fit_of(a);
             best = graph;
+            *start = at;
         }
         user = a->matcher->users[user].next;
     }
-    a->matches = matches;
     return best;
 }
 
 /* The anchor that no graph explains, and what precedes it, is left out. */
 static size_t skip_anchor(const alignment *a)
 {
-    size_t at = 0;
-    while (at < a->unit_count && !is_anchor(a, at))
-        at++;
-    return at + 1;
+    return first_anchor(a) + 1;
 }
 
 size_t pyro_compiled_match_units(const pyro_compiled_matcher *matcher, bool has_key, uint32_t key,
@@ -270,14 +321,15 @@ size_t pyro_compiled_match_units(const pyro_compiled_matcher *matcher, bool has_
     if (graph != PYRO_MAP_NONE) {
         alignment a = {.matcher = matcher, .units = units, .unit_count = count,
                        .matches = matches, .is_bounded = true};
-        align(&a, graph);
+        align(&a, graph, find_start(&a, graph));
     }
     for (size_t at = 0; graph == PYRO_MAP_NONE && at < count;) {
         alignment a = {.matcher = matcher, .units = units + at, .unit_count = count - at,
                        .matches = matches + at, .needs_no_key = has_key};
-        uint32_t chosen = choose_graph(&a);
+        size_t start = 0;
+        uint32_t chosen = choose_graph(&a, &start);
         if (chosen != PYRO_MAP_NONE)
-            align(&a, chosen);
+            align(&a, chosen, start);
         at += chosen != PYRO_MAP_NONE && a.end ? a.end : skip_anchor(&a);
     }
     for (size_t i = 0; i < count; i++)
