@@ -58,7 +58,8 @@ static void describe_trace(pyro_analysis_context *context)
 static int note_graphs(pyro_analysis_context *context)
 {
     static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
-        "without layers", "by annotations of the nodes", "by the order of the capture",
+        "by category only, without layers", "by annotations of the nodes",
+        "by the order of the capture",
         "by an eager run of the same kernels", "by the provenance of compiled code",
         "by traces of their captures"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
@@ -116,6 +117,7 @@ static int note_compiled(pyro_analysis_context *context)
     static const char *const sources[PYRO_COMPILED_SOURCE_COUNT] = {
         "without modules", "by provenance", "by stacks of the kernels, as source lines"};
     const pyro_compiled_attribution *compiled = &context->joins->compiled;
+    const char *whose = context->trace->kernel_count ? "its time" : "the time of its ops";
     int64_t total_ns = 0;
     pyro_buf text = PYRO_BUF_INIT;
     for (int i = 0; i < PYRO_COMPILED_SOURCE_COUNT; i++)
@@ -126,8 +128,9 @@ static int note_compiled(pyro_analysis_context *context)
         int source = i % PYRO_COMPILED_SOURCE_COUNT; /* the rest comes last */
         if (!compiled->kernels[source])
             continue;
-        pyro_buf_addf(&text, "%s%.1f%% of its time %s", text.length ? ", " : "",
-                      100 * (double)compiled->time_ns[source] / (double)total_ns, sources[source]);
+        pyro_buf_addf(&text, "%s%.1f%% of %s %s", text.length ? ", " : "",
+                      100 * (double)compiled->time_ns[source] / (double)total_ns, whose,
+                      sources[source]);
         if (source == PYRO_COMPILED_BY_PROVENANCE)
             pyro_buf_addf(&text, " of %zu graphs (%.200s)", compiled->graphs,
                           compiled->folder ? compiled->folder : "in the recording");

@@ -9,6 +9,7 @@
 #include "base/error.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Engines that capture piece by piece have hundreds of graphs, which are one row. */
 #define MOST_GRAPHS 16
@@ -70,7 +71,12 @@ static bool place(graph_rows *rows, const pyro_graph_rest *rest, bool is_merged)
     uint32_t around = joins->call[rest->event];
     uint32_t parent = around == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[around].layer;
     uint32_t number = is_merged ? FIRST_CATEGORY - 1 : rest->graph;
-    snprintf(name, sizeof name, is_merged ? "CUDA graphs" : "CUDA graph %u", rest->graph + 1);
+    const char *launch = pyro_event_name(rows->context->trace, joins->launch[rest->event]);
+    const char *kind = strncmp(launch, "hip", 3) == 0 ? "HIP" : "CUDA";
+    if (is_merged)
+        snprintf(name, sizeof name, "%s graphs", kind);
+    else
+        snprintf(name, sizeof name, "%s graph %u", kind, rest->graph + 1);
     pyro_kernel_category category = pyro_kernel_sorter_find(&rows->sorter, rest->event);
     uint32_t graph = layer_below(rows, parent, name, number);
     uint32_t layer = graph == PYRO_NO_LAYER
