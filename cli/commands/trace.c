@@ -128,8 +128,9 @@ static const pyro_option name_options[] = {
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(trace_values, provenance),
      .metavar = "DIR",
-     .help = "Where kernels of torch.compile come from: a folder or file that TORCH_TRACE or a debug "
-             "trace of Inductor wrote.",
+     .help =
+         "Where kernels of torch.compile come from: a folder or file that TORCH_TRACE or a debug "
+         "trace of Inductor wrote.",
      .default_text = "such files beside the trace",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "steps-from",

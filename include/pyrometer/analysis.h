@@ -216,7 +216,8 @@ typedef struct pyro_kernel_row {
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
     double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
     int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
-    const char *source; /* line that compiled code is made of, "/x/model.py:23"; "" unknown or several
+    const char
+        *source; /* line that compiled code is made of, "/x/model.py:23"; "" unknown or several
                          * */
 } pyro_kernel_row;
 

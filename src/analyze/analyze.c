@@ -58,10 +58,9 @@ static void describe_trace(pyro_analysis_context *context)
 static int note_graphs(pyro_analysis_context *context)
 {
     static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
-        "by category only, without layers", "by annotations of the nodes",
-        "by the order of the capture",
-        "by an eager run of the same kernels", "by the provenance of compiled code",
-        "by traces of their captures"};
+        "by category only, without layers",   "by annotations of the nodes",
+        "by the order of the capture",        "by an eager run of the same kernels",
+        "by the provenance of compiled code", "by traces of their captures"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
     int64_t total_ns = 0;
     pyro_buf text = PYRO_BUF_INIT;
@@ -101,13 +100,15 @@ static int note_unknown_code(pyro_analysis_context *context)
             compiled->graphs, compiled->folder ? compiled->folder : "in the recording");
     if (compiled->kernels[PYRO_COMPILED_UNKNOWN])
         return pyro_context_note(
-            context, "%lld kernels of compiled code have no modules: the code was " COMPILED_EARLIER,
+            context,
+            "%lld kernels of compiled code have no modules: the code was " COMPILED_EARLIER,
             (long long)compiled->kernels[PYRO_COMPILED_UNKNOWN]);
     if (compiled->are_rows)
         return pyro_context_note(
-            context, "layers are compiled graphs, whose modules are unknown: run the program with "
-                     "TORCH_TRACE=DIR INDUCTOR_PROVENANCE=1 and give --provenance DIR, or record it "
-                     "with pyrometer");
+            context,
+            "layers are compiled graphs, whose modules are unknown: run the program with "
+            "TORCH_TRACE=DIR INDUCTOR_PROVENANCE=1 and give --provenance DIR, or record it "
+            "with pyrometer");
     return PYRO_OK;
 }
 
@@ -136,7 +137,8 @@ static int note_compiled(pyro_analysis_context *context)
                           compiled->folder ? compiled->folder : "in the recording");
     }
     if (compiled->shared_kernels)
-        pyro_buf_addf(&text, "; %.1f%% is in kernels that are fused over several layers and shared out",
+        pyro_buf_addf(&text,
+                      "; %.1f%% is in kernels that are fused over several layers and shared out",
                       100 * (double)compiled->shared_ns / (double)total_ns);
     if (compiled->is_recorded && compiled->time_ns[PYRO_COMPILED_UNKNOWN] > total_ns / 10)
         pyro_buf_adds(&text, "; the rest was " COMPILED_EARLIER);

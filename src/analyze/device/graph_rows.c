@@ -34,8 +34,9 @@ static uint32_t layer_below(graph_rows *rows, uint32_t parent, const char *name,
     layer = (uint32_t)joins->layer_count;
     const char *path = pyro_arena_format(&joins->arena, "%s%s%s", prefix, prefix[0] ? "." : "",
                                          name);
-    if (!path || !pyro_grow(&joins->layers, &joins->layer_capacity, joins->layer_count + 1,
-                            sizeof *joins->layers) ||
+    if (!path ||
+        !pyro_grow(&joins->layers, &joins->layer_capacity, joins->layer_count + 1,
+                   sizeof *joins->layers) ||
         !pyro_map_put(&rows->layer_of, key, layer))
         return PYRO_NO_LAYER;
     joins->layers[joins->layer_count++] = (pyro_layer){

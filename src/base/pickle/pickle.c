@@ -86,8 +86,8 @@ static value *make(machine *m, value_kind kind)
 static bool fill(machine *m, value *into, size_t first, size_t leave)
 {
     size_t count = m->depth - first;
-    if (count && !pyro_grow(&into->items, &into->capacity, into->count + count,
-                            sizeof *into->items))
+    if (count &&
+        !pyro_grow(&into->items, &into->capacity, into->count + count, sizeof *into->items))
         return false;
     if (count)
         memcpy(into->items + into->count, m->stack + first, count * sizeof *into->items);

@@ -56,7 +56,8 @@ static bool is_helper(const char *name)
 bool pyro_compiled_add_unit(pyro_compiled *compiled, size_t index, uint32_t event, uint32_t work)
 {
     const pyro_trace *trace = compiled->state->trace;
-    if (!pyro_grow(&compiled->units, &compiled->unit_capacity, index + 1, sizeof *compiled->units) ||
+    if (!pyro_grow(&compiled->units, &compiled->unit_capacity, index + 1,
+                   sizeof *compiled->units) ||
         !pyro_grow(&compiled->matches, &compiled->match_capacity, index + 1,
                    sizeof *compiled->matches))
         return false;
@@ -73,7 +74,8 @@ bool pyro_compiled_add_unit(pyro_compiled *compiled, size_t index, uint32_t even
 }
 
 /* The layer of a path below another layer. */
-static uint32_t layer_below(pyro_compiled *compiled, uint32_t base, const pyro_compiled_owner *owner)
+static uint32_t layer_below(pyro_compiled *compiled, uint32_t base,
+                            const pyro_compiled_owner *owner)
 {
     const char *path = pyro_provenance_text(&compiled->provenance, owner->path);
     uint64_t key = (uint64_t)base << 32 | owner->path;
@@ -259,7 +261,8 @@ static bool read_stacks(pyro_compiled *compiled, uint32_t work, const char *text
         pyro_json_open(&json, source, NULL, &damage) == PYRO_OK) {
         pyro_json_kind kind = pyro_json_next(json);
         kind = kind == PYRO_JSON_ARRAY ? pyro_json_next(json) : kind;
-        for (; ok && kind == PYRO_JSON_STRING && *count < MOST_OWNERS; kind = pyro_json_next(json)) {
+        for (; ok && kind == PYRO_JSON_STRING && *count < MOST_OWNERS;
+             kind = pyro_json_next(json)) {
             char frame[LONGEST_FRAME] = "@";
             if (!pyro_innermost_frame(pyro_json_text(json, NULL), frame + 1, sizeof frame - 1))
                 continue;

@@ -319,13 +319,19 @@ size_t pyro_compiled_match_units(const pyro_compiled_matcher *matcher, bool has_
     size_t found = 0;
     memset(matches, 0, count * sizeof *matches);
     if (graph != PYRO_MAP_NONE) {
-        alignment a = {.matcher = matcher, .units = units, .unit_count = count,
-                       .matches = matches, .is_bounded = true};
+        alignment a = {.matcher = matcher,
+                       .units = units,
+                       .unit_count = count,
+                       .matches = matches,
+                       .is_bounded = true};
         align(&a, graph, find_start(&a, graph));
     }
     for (size_t at = 0; graph == PYRO_MAP_NONE && at < count;) {
-        alignment a = {.matcher = matcher, .units = units + at, .unit_count = count - at,
-                       .matches = matches + at, .needs_no_key = has_key};
+        alignment a = {.matcher = matcher,
+                       .units = units + at,
+                       .unit_count = count - at,
+                       .matches = matches + at,
+                       .needs_no_key = has_key};
         size_t start = 0;
         uint32_t chosen = choose_graph(&a, &start);
         if (chosen != PYRO_MAP_NONE)

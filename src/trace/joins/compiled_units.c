@@ -202,8 +202,7 @@ static bool spread_ops(pyro_compiled *compiled)
     pyro_joins *joins = compiled->state->joins;
     for (size_t i = 0; compiled->is_done.count && i < trace->count; i++) {
         uint32_t event = joins->by_time[i], parent = joins->parent[event];
-        if (parent == PYRO_NO_EVENT ||
-            pyro_map_get(&compiled->is_done, parent) == PYRO_MAP_NONE ||
+        if (parent == PYRO_NO_EVENT || pyro_map_get(&compiled->is_done, parent) == PYRO_MAP_NONE ||
             pyro_map_get(&compiled->is_done, event) != PYRO_MAP_NONE)
             continue;
         joins->call[event] = joins->call[parent];

@@ -324,7 +324,8 @@ int pyro_graph_annotate(pyro_graphs *graphs)
     pyro_error error;
     int status = PYRO_OK;
     pyro_error_clear(&error);
-    if (!given && (state->trace->is_alone || !has_nodes(state->trace) || !find_file(&found, state->trace)))
+    if (!given &&
+        (state->trace->is_alone || !has_nodes(state->trace) || !find_file(&found, state->trace)))
         goto done;
     status = read_file(&all, given ? given : found.data, &error);
     /* A file that was only found need not be what its name says. */

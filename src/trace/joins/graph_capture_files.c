@@ -46,7 +46,8 @@ static captured_run *add_run(pyro_capture_files *files, bool has_names)
 }
 
 /* The same layer in the trace with the replays: by its path. */
-static uint32_t layer_in(pyro_join_state *state, const pyro_joins *from, uint32_t event, bool *failed)
+static uint32_t layer_in(pyro_join_state *state, const pyro_joins *from, uint32_t event,
+                         bool *failed)
 {
     uint32_t call = from->call[event];
     if (call == PYRO_NO_LAYER)
@@ -103,8 +104,8 @@ static bool take_runs(pyro_graphs *graphs, pyro_capture_files *files, pyro_trace
             ok = is_capturing = add_run(files, false) != NULL;
         else if (kind == PYRO_CALL_END_CAPTURE)
             is_capturing = false;
-        else if (is_capturing && (kind == PYRO_CALL_LAUNCH || kind == PYRO_CALL_COPY ||
-                                  kind == PYRO_CALL_SET))
+        else if (is_capturing &&
+                 (kind == PYRO_CALL_LAUNCH || kind == PYRO_CALL_COPY || kind == PYRO_CALL_SET))
             ok = add_work(graphs, &files->runs[files->count - 1], trace, joins, event, kind);
     }
     free(own.name_kinds);

@@ -50,7 +50,7 @@ typedef struct pyro_graphs {
     uint32_t *eager; /* device work that no graph launched, in order of time; gathered if needed */
     size_t eager_count, eager_capacity;
     pyro_graph_run eager_run; /* their names */
-    bool has_eager;           /* they were gathered */
+    bool has_eager; /* they were gathered */
     pyro_capture_files *files; /* traces of captures beside the trace; NULL: not looked for yet */
 } pyro_graphs;
 

@@ -119,7 +119,8 @@ uint32_t pyro_layers_below(pyro_join_state *state, uint32_t base, const char *pa
     } else if (base == PYRO_NO_LAYER) {
         layer = pyro_layers_of_path(state, length ? path : "(compiled)", length ? length : 10);
     } else {
-        for (const char *part = path; *part && layer != PYRO_NO_LAYER && levels++ < MOST_ANCESTORS;) {
+        for (const char *part = path;
+             *part && layer != PYRO_NO_LAYER && levels++ < MOST_ANCESTORS;) {
             size_t size = strcspn(part, ".");
             layer = layer_of_part(state, layer, part, size ? size : 1);
             part += size + (part[size] == '.');
@@ -429,9 +430,9 @@ static bool match_inlined(const pyro_joins *joins, const pyro_model *model, uint
             continue;
         pyro_buf_reset(&path);
         pyro_buf_addf(&path, "%s%s%s", prefix, prefix[0] ? "." : "", layer->path);
-        uint32_t module = path.failed ? PYRO_INTERN_NONE
-                                      : pyro_intern_find(&model->module_paths, path.data,
-                                                         path.length);
+        uint32_t module = path.failed
+                              ? PYRO_INTERN_NONE
+                              : pyro_intern_find(&model->module_paths, path.data, path.length);
         modules[i] = module < model->module_count ? module : PYRO_NO_LAYER;
     }
     bool ok = !path.failed;

@@ -113,7 +113,8 @@ static uint32_t path_of_expression(reader *reader, const char *text, size_t leng
     uint32_t found = PYRO_NO_TEXT;
     for (size_t i = 0; i < length;) {
         size_t size = 0;
-        while (i + size < length && (isalnum((unsigned char)text[i + size]) || text[i + size] == '_'))
+        while (i + size < length &&
+               (isalnum((unsigned char)text[i + size]) || text[i + size] == '_'))
             size++;
         char path[LONGEST_PATH];
         size_t path_length = size > 2 ? path_of_parameter(text + i, size, path) : SIZE_MAX;
@@ -176,11 +177,11 @@ static void read_node(reader *reader, const char *line, size_t length)
         compilation->failed = true;
         return;
     }
-    bool is_input = strncmp(expression, "L_", 2) == 0 && !memchr(expression, ' ', expression_length);
+    bool is_input = strncmp(expression, "L_", 2) == 0 &&
+                    !memchr(expression, ' ', expression_length);
     reader->nodes[reader->count++] = (node){
         .name = pyro_intern_find(&compilation->captured.names, line, name_length),
-        .path = is_input ? PYRO_NO_TEXT
-                         : path_of_expression(reader, expression, expression_length),
+        .path = is_input ? PYRO_NO_TEXT : path_of_expression(reader, expression, expression_length),
         .place = is_input ? PYRO_NO_TEXT : reader->place,
         .line = reader->line,
         .is_direct = !is_of_torch(expression, expression_length),
@@ -338,8 +339,7 @@ static uint32_t path_by_neighbours(reader *reader, size_t index, const node *bef
 static void keep(reader *reader)
 {
     for (size_t i = 0; i < reader->count; i++) {
-        struct pyro_node_facts *facts =
-            &reader->compilation->captured.facts[reader->nodes[i].name];
+        struct pyro_node_facts *facts = &reader->compilation->captured.facts[reader->nodes[i].name];
         facts->has_parameter = reader->nodes[i].path != PYRO_NO_TEXT;
         facts->path = reader->nodes[i].inferred;
     }

@@ -72,9 +72,10 @@ void pyro_compilation_restart(pyro_compilation *compilation)
 static bool is_view(const char *name, size_t length)
 {
     static const char *const views[] = {
-        "view",       "_unsafe_view", "reshape", "permute", "transpose", "expand",
-        "squeeze",    "unsqueeze",    "select",  "slice",   "getitem",   "as_strided",
-        "alias",      "detach",       "t",       "inductor_lookup_seed_default"};
+        "view",      "_unsafe_view", "reshape", "permute",
+        "transpose", "expand",       "squeeze", "unsqueeze",
+        "select",    "slice",        "getitem", "as_strided",
+        "alias",     "detach",       "t",       "inductor_lookup_seed_default"};
     while (length && name[length - 1] >= '0' && name[length - 1] <= '9')
         length--;
     if (length && name[length - 1] == '_')
@@ -93,8 +94,8 @@ typedef struct owners {
 static void add_owner(owners *owners, uint32_t path, int64_t bytes)
 {
     const char *text = pyro_intern_text(&owners->compilation->paths, path);
-    owners->compilation->failed |=
-        !pyro_provenance_add_owner(owners->compilation->all, text, strlen(text), NULL, bytes);
+    owners->compilation->failed |= !pyro_provenance_add_owner(owners->compilation->all, text,
+                                                              strlen(text), NULL, bytes);
     owners->count++;
 }
 

@@ -36,7 +36,8 @@ static void read_node(pyro_compilation *compilation, const char *line, size_t le
         compilation->compiled.names.count >= PYRO_MOST_NODES)
         return;
     const char *quote = line[name_length] == ':' ? memchr(line, '"', length) : NULL;
-    const char *closing = quote ? memchr(quote + 1, '"', (size_t)(line + length - quote - 1)) : NULL;
+    const char *closing = quote ? memchr(quote + 1, '"', (size_t)(line + length - quote - 1))
+                                : NULL;
     struct pyro_node_facts *facts = pyro_node_add(&compilation->compiled, line, name_length);
     if (!facts)
         compilation->failed = true;

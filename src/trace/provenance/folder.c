@@ -261,15 +261,16 @@ int pyro_provenance_find_beside(pyro_provenance *all, const char *trace, pyro_er
 {
     const char *slash = strrchr(trace, '/');
     pyro_buf folder = PYRO_BUF_INIT, inner = PYRO_BUF_INIT;
-    pyro_buf_add(&folder, slash ? trace : ".", slash ? (size_t)(slash - trace) + (slash == trace) : 1);
+    pyro_buf_add(&folder, slash ? trace : ".",
+                 slash ? (size_t)(slash - trace) + (slash == trace) : 1);
     if (folder.failed)
         return pyro_fail_memory(error);
     listing names = list_folder(folder.data);
     int status = names.failed ? pyro_fail_memory(error)
                               : read_files(all, folder.data, &names, error);
     const char *found = all->graph_count ? folder.data : NULL;
-    for (size_t i = 0; status == PYRO_OK && !found && i < sizeof folder_names / sizeof *folder_names;
-         i++) {
+    for (size_t i = 0;
+         status == PYRO_OK && !found && i < sizeof folder_names / sizeof *folder_names; i++) {
         pyro_buf_reset(&inner);
         pyro_buf_addf(&inner, "%s/%s", folder.data, folder_names[i]);
         if (inner.failed)

@@ -44,8 +44,8 @@ static frame *frame_of(log_reader *log, uint64_t id)
         if (log->frames[i]->id == id)
             return log->frames[i];
     frame *new_frame = log->count < MOST_COMPILATIONS ? calloc(1, sizeof *new_frame) : NULL;
-    if (!new_frame || !pyro_grow(&log->frames, &log->capacity, log->count + 1,
-                                 sizeof *log->frames)) {
+    if (!new_frame ||
+        !pyro_grow(&log->frames, &log->capacity, log->count + 1, sizeof *log->frames)) {
         log->failed |= log->count < MOST_COMPILATIONS;
         free(new_frame);
         return NULL;
@@ -145,9 +145,8 @@ static void finish_payload(log_reader *log)
 
 static void finish_header(log_reader *log)
 {
-    const char *brace = log->header.length
-                            ? memmem(log->header.data, log->header.length, "] {", 3)
-                            : NULL;
+    const char *brace = log->header.length ? memmem(log->header.data, log->header.length, "] {", 3)
+                                           : NULL;
     if (!brace)
         return;
     log->headers++;

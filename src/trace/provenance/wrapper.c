@@ -80,8 +80,8 @@ static char *identifiers(wrapper *wrapper, const char *text, size_t length)
 /* The length of the name in "buf7 = torch.ops.aten.x.default(", "triton_poi_0.run("; 0: no call. */
 static size_t name_of_call(const char **line, size_t *length)
 {
-    static const char *const prefixes[] = {"extern_kernels.", "torch.ops.", "aten.", "triton_",
-                                           "cpp_", "pallas_", "cutlass_"};
+    static const char *const prefixes[] = {
+        "extern_kernels.", "torch.ops.", "aten.", "triton_", "cpp_", "pallas_", "cutlass_"};
     const char *equals = find_in(*line, *length, " = ");
     if (equals && strcspn(*line, " (") == (size_t)(equals - *line)) {
         *length -= (size_t)(equals + 3 - *line);

@@ -1,15 +1,17 @@
-"""Modules of torch.compile's kernels in recordings: Inductor's provenance is on while code is compiled.
+"""Modules of torch.compile's kernels in recordings: while code is compiled, Inductor's provenance
+is on.
 
-On the CPU the calls of libraries (mm) are ops; generated kernels would take a compiler's time here and
-are in tests/gpu."""
+On the CPU the calls of libraries (mm) are ops; generated kernels would take a compiler's time here
+and are in tests/gpu."""
 
 import json
 import os
 import subprocess
 import sys
 
-import pyrometer
 import pytest
+
+import pyrometer
 from pyrometer._testing import compiled_code
 
 torch = pytest.importorskip("torch")

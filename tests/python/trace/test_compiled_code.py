@@ -1,12 +1,13 @@
-"""Layers of compiled code, from every form in which torch says where kernels come from. The traces and
-logs in tests/trace/compiled are ours; make.py there writes them."""
+"""Layers of compiled code, from every form in which torch says where kernels come from. The traces
+and logs in tests/trace/compiled are ours; make.py there writes them."""
 
 import pathlib
 import subprocess
 import sys
 
-import pyrometer
 import pytest
+
+import pyrometer
 
 FILES = pathlib.Path(__file__).parents[2] / "trace" / "compiled"
 STEPS = 2
@@ -54,7 +55,9 @@ def test_layers_by_provenance(name):
     trace = pyrometer.trace(FILES / name)
     assert own_us(trace) == pytest.approx(LAYERS)
     check_sum(trace)
-    rows = {path: shared for path, shared in zip(trace.layers.path, trace.layers.shared_ns, strict=True)}
+    rows = {
+        path: shared for path, shared in zip(trace.layers.path, trace.layers.shared_ns, strict=True)
+    }
     assert rows["blocks.0"] == 2250 * STEPS and rows["blocks.1.norm"] == 6750 * STEPS
     assert rows["blocks.0.up"] == 0
     assert "100.0% of its time by provenance of 1 graphs" in notes(trace)
@@ -117,7 +120,12 @@ def test_source_lines_without_modules():
 
 def test_stacks_of_kernels():
     trace = pyrometer.trace(FILES / "stacks.json")
-    assert own_us(trace) == {"model.py:21": 10, "model.py:22": 81, "model.py:23": 13, "model.py:24": 99}
+    assert own_us(trace) == {
+        "model.py:21": 10,
+        "model.py:22": 81,
+        "model.py:23": 13,
+        "model.py:24": 99,
+    }
     check_sum(trace)
     assert "by stacks of the kernels" in notes(trace)
 
@@ -165,7 +173,9 @@ def test_every_cut_of_a_log_is_read(tmp_path):
             pass
 
 
-@pytest.mark.parametrize("name", ["capture-file/trace.json", "capture-launches/profiles/trace.json"])
+@pytest.mark.parametrize(
+    "name", ["capture-file/trace.json", "capture-launches/profiles/trace.json"]
+)
 def test_traces_of_captures(name):
     """Serving engines write a trace of each capture beside the trace of a run."""
     trace = pyrometer.trace(FILES / name)

@@ -183,8 +183,8 @@ def captured_trace(with_kernels):
 def dynamo_graph():
     inputs, lines = [], []
     for block in range(2):
-        for layer, names in (("norm", "weight bias"), ("up", "weight bias"), ("down", "weight bias")):
-            for name in names.split():
+        for layer in ("norm", "up", "down"):
+            for name in ("weight", "bias"):
                 inputs.append(
                     f"L_self_modules_blocks_modules_{block}_modules_{layer}_parameters_{name}_"
                 )
@@ -207,13 +207,14 @@ def dynamo_graph():
         end = f"_{block}" if block else ""
         weights = [(parameter(block, layer, "weight"), parameter(block, layer, "bias"))
                    for layer in ("norm", "up", "down")]  # fmt: skip
-        node(21, "forward", f"layer_norm{end}",
-             f"torch.nn.functional.layer_norm({value}, (64,), {weights[0][0]}, {weights[0][1]}, 1e-05)")
-        node(22, "forward", f"linear{end or ''}" if not block else "linear_2",
-             f"torch._C._nn.linear(layer_norm{end}, {weights[1][0]}, {weights[1][1]})")
+        norm = f"({value}, (64,), {weights[0][0]}, {weights[0][1]}, 1e-05)"
+        up = f"(layer_norm{end}, {weights[1][0]}, {weights[1][1]})"
+        down = f"(gelu{end}, {weights[2][0]}, {weights[2][1]})"
+        first, second = ("linear_2", "linear_3") if block else ("linear", "linear_1")
+        node(21, "forward", f"layer_norm{end}", f"torch.nn.functional.layer_norm{norm}")
+        node(22, "forward", first, f"torch._C._nn.linear{up}")
         node(23, "forward", f"gelu{end}", "torch.nn.functional.gelu(linear, approximate = 'none')")
-        node(24, "forward", "linear_1" if not block else "linear_3",
-             f"torch._C._nn.linear(gelu{end}, {weights[2][0]}, {weights[2][1]})")
+        node(24, "forward", second, f"torch._C._nn.linear{down}")
         node(24, "forward", f"x_{block + 1}", f"{value} + linear_1")
         value = f"x_{block + 1}"
     lines.append(f"        return ({value},)")
@@ -245,7 +246,8 @@ TO_PRE = {"var_mean": "layer_norm", "mul": "layer_norm", "mul_1": "layer_norm",
           "addmm_1": "linear_1", "view_3": "linear_1", "add_2": "x_1",
           "var_mean_1": "layer_norm_1", "mul_4": "layer_norm_1", "mul_5": "layer_norm_1",
           "add_3": "layer_norm_1", "addmm_2": "linear_2", "view_5": "linear_2",
-          "gelu_1": "gelu_1", "addmm_3": "linear_3", "view_7": "linear_3", "add_4": "x_2"}  # fmt: skip
+          "gelu_1": "gelu_1", "addmm_3": "linear_3", "view_7": "linear_3",
+          "add_4": "x_2"}  # fmt: skip
 LINES = [21, 22, 23, 24, 24, 22, 23, 24, 24]
 
 
@@ -294,7 +296,9 @@ def stacks():
 def entry(about, payload, frame=0):
     head = about | {"frame_id": frame, "frame_compile_id": 0, "attempt": 0, "has_payload": "0" * 32}
     body = "".join(f"\t{line}\n" for line in payload.split("\n"))
-    return f"V1117 18:12:58.433000 5409 torch/_inductor/compile_fx.py:1624] {json.dumps(head)}\n{body}"
+    return (
+        f"V1117 18:12:58.433000 5409 torch/_inductor/compile_fx.py:1624] {json.dumps(head)}\n{body}"
+    )
 
 
 def artifact(name, payload, encoding="string"):
@@ -355,7 +359,7 @@ def make():
     framed_trace().write("frames/trace.json")
     put(f"frames/{name}", log())
     forward_trace().write("debug/trace.json")
-    put("debug/torch_compile_debug/model_0/output_code.py", wrapper("forward"))
+    put("debug/torch_compile_debug/model_0/inductor_output_code_x.txt", wrapper("forward"))
     put("debug/torch_compile_debug/model_0/inductor_provenance_tracking_node_mappings.json",
         mappings())  # fmt: skip
     put("debug/torch_compile_debug/model_0/inductor_provenance_tracking_kernel_stack_traces.json",

@@ -37,7 +37,9 @@ static void plain_data(void **state)
     assert_string_equal(json, "\"\\\"\\\\\\u000a\"");
     /* A value that is used twice. */
     assert_int_equal(CONVERT("\x80\x04]\x94(\x8c\x01x\x94h\x01K\x02K\x03\x86h\x01"
-                             "e.", json), PYRO_OK);
+                             "e.",
+                             json),
+                     PYRO_OK);
     assert_string_equal(json, "[\"x\",\"x\",[2,3],\"x\"]");
 }
 
@@ -46,26 +48,40 @@ static void code_is_refused(void **state)
 {
     (void)state;
     char json[256];
-    assert_int_equal(CONVERT("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x85R.",
-                             json), PYRO_ERROR_UNSUPPORTED);
+    assert_int_equal(
+        CONVERT("\x80\x04\x8c\x05posix\x94\x8c\x06system\x94\x93\x94\x8c\x02id\x85R.", json),
+        PYRO_ERROR_UNSUPPORTED);
     assert_non_null(strstr(json, "nothing in a pickle is executed"));
-    assert_int_equal(CONVERT("\x80\x02" "cposix\nsystem\n.", json), PYRO_ERROR_UNSUPPORTED);
+    assert_int_equal(CONVERT("\x80\x02"
+                             "cposix\nsystem\n.",
+                             json),
+                     PYRO_ERROR_UNSUPPORTED);
     assert_int_equal(CONVERT("\x80\x02}}b.", json), PYRO_ERROR_UNSUPPORTED);
 }
 
 static void damage_is_an_error(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"\x80\x04", "\x80\x04u.", "\x80\x04(.", "\x80\x04K\x01K\x02.",
-                                        "\x80\x04h\x05.", "\x80\x04K\x01" "a.", "\x80\x04\x86.",
-                                        "\x80\x04\x8a\x0c.", "\x80\x04X\xff\xff\xff\x7f."};
+    static const char *const texts[] = {"\x80\x04",
+                                        "\x80\x04u.",
+                                        "\x80\x04(.",
+                                        "\x80\x04K\x01K\x02.",
+                                        "\x80\x04h\x05.",
+                                        "\x80\x04K\x01"
+                                        "a.",
+                                        "\x80\x04\x86.",
+                                        "\x80\x04\x8a\x0c.",
+                                        "\x80\x04X\xff\xff\xff\x7f."};
     char json[256];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         assert_int_not_equal(convert(texts[i], strlen(texts[i]), json, sizeof json), PYRO_OK);
     for (size_t size = 0; size < sizeof whole - 1; size++)
         assert_int_not_equal(convert(whole, size, json, sizeof json), PYRO_OK);
     /* A list that contains itself has no end. */
-    assert_int_equal(CONVERT("\x80\x04]\x94h\x00" "a.", json), PYRO_ERROR_LIMIT);
+    assert_int_equal(CONVERT("\x80\x04]\x94h\x00"
+                             "a.",
+                             json),
+                     PYRO_ERROR_LIMIT);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -42,10 +42,9 @@ static const char *match(pyro_provenance *all, const char *key, const char *name
         if (!matches[i].count)
             length += (size_t)snprintf(text + length, sizeof text - length, "- ");
         else
-            length += (size_t)snprintf(text + length, sizeof text - length,
-                                       matches[i].count > 1 ? "%zu+%zu " : "%zu ",
-                                       matches[i].first_call,
-                                       matches[i].first_call + matches[i].count - 1);
+            length += (size_t)snprintf(
+                text + length, sizeof text - length, matches[i].count > 1 ? "%zu+%zu " : "%zu ",
+                matches[i].first_call, matches[i].first_call + matches[i].count - 1);
     }
     pyro_compiled_matcher_free(&matcher);
     return text;
@@ -59,8 +58,9 @@ static void by_key(void **state)
     pyro_provenance all;
     pyro_provenance_init(&all);
     add_graph(&all, "k", CALLS);
-    assert_string_equal(match(&all, "k", "triton_a aten::addmm triton_b aten::mm aten::mm triton_a"),
-                        "0 1 2 3 4 5 ");
+    assert_string_equal(
+        match(&all, "k", "triton_a aten::addmm triton_b aten::mm aten::mm triton_a"),
+        "0 1 2 3 4 5 ");
     /* Replays have no ops; a helper belongs to the kernel before it. */
     assert_string_equal(match(&all, "k", "triton_a gemm splitKreduce triton_b gemm gemm triton_a"),
                         "0 1 1 2 3 4 5 ");
@@ -82,8 +82,9 @@ static void by_names(void **state)
     pyro_provenance_init(&all);
     add_graph(&all, NULL, "triton_a triton_b triton_c");
     add_graph(&all, NULL, "triton_a triton_d");
-    assert_string_equal(match(&all, NULL, "aten::add triton_a triton_d triton_a triton_b triton_c x"),
-                        "- 3 4 0 1 2 - ");
+    assert_string_equal(
+        match(&all, NULL, "aten::add triton_a triton_d triton_a triton_b triton_c x"),
+        "- 3 4 0 1 2 - ");
     /* Less than half of a graph is another one's kernel of the same name. */
     assert_string_equal(match(&all, NULL, "triton_b other"), "- - ");
     pyro_provenance_free(&all);

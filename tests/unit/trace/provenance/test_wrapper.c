@@ -106,8 +106,12 @@ static void maps_are_better_than_comments(void **state)
 static void damaged_maps(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "[", "{\"cppCodeToPost\": {\"a:1\": [\"b\"", "{\"a:1\": {\"x\"",
-                                        "{\"a:99999999999999999999\": []}", "{\":1\": [\"x\"]}"};
+    static const char *const texts[] = {"",
+                                        "[",
+                                        "{\"cppCodeToPost\": {\"a:1\": [\"b\"",
+                                        "{\"a:1\": {\"x\"",
+                                        "{\"a:99999999999999999999\": []}",
+                                        "{\":1\": [\"x\"]}"};
     fixture f;
     begin(&f);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
