@@ -92,7 +92,7 @@ def test_reduce_overhead_like_eager(tmp_path):
 
 
 def test_later_recordings_know_the_modules(tmp_path):
-    """What was compiled under an earlier recording of the process is known; a note reports the rest."""
+    """What was compiled under an earlier recording of the process is known."""
     fresh()
     step = no_grad(torch.compile(GPT(layers=2).cuda().eval()), tokens())
     capture(step, tmp_path / "first.pyro", repeats=1)
