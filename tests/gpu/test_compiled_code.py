@@ -19,7 +19,7 @@ def own_ns(trace):
 
 
 def by_block(trace):
-    """Shares of the time of all layers, by block and kind: products and the rest are fused apart."""
+    """Shares of the time of all layers, by block."""
     sums = collections.Counter()
     for path, ns in own_ns(trace).items():
         parts = path.split(".")

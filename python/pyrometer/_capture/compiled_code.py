@@ -1,8 +1,8 @@
 """Notes in the recording which modules the kernels of torch.compile come from.
 
-While a recording runs, Inductor's provenance is on: it then knows the nodes of every kernel, and the
-nodes know their modules. The user's setting is restored afterwards. What was compiled under an earlier
-recording of this process is kept, and noted again."""
+While a recording runs, Inductor's provenance is on: it then knows the nodes of every kernel, and
+the nodes know their modules. The user's setting is restored afterwards. What was compiled under an
+earlier recording of this process is kept, and noted again."""
 
 from __future__ import annotations
 
@@ -183,7 +183,6 @@ class Watch:
 
     def __init__(self) -> None:
         self._level: int | None = None  # of the user
-        self._unknown = 0  # graphs of Inductor's cache without modules
         self._noted = 0
         self._dump: Any = None
         self._post_compile: Any = None
@@ -266,8 +265,7 @@ class Watch:
                 _store(key, graph)
             elif graph is None and key:
                 graph = _graphs.get(key) or _load(key)
-            if graph is None:
-                self._unknown += 1
+            if graph is None:  # from Inductor's cache, compiled without us
                 return
             key = key or f"graph {len(_graphs)}"
             is_new = key not in _graphs
@@ -299,8 +297,3 @@ class Watch:
                 CompiledFxGraph.post_compile = self._post_compile
                 if self._call is not None:
                     CompiledFxGraph.__call__ = self._call
-        if self._unknown:
-            _core.recorder_property(
-                "missing_modules",
-                f"{self._unknown} compiled graphs came from Inductor's cache, which keeps no modules",
-            )
