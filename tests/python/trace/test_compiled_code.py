@@ -158,7 +158,7 @@ def test_errors_of_files(tmp_path):
         pyrometer.trace(FILES / "graph-only.json", provenance=FILES / "no-log.log")
     with pytest.raises(pyrometer.Error, match="no compiled graph is described"):
         pyrometer.trace(FILES / "graph-only.json", provenance=tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(ValueError, match="cannot open"):
         pyrometer.trace(FILES / "graph-only.json", provenance=tmp_path / "missing")
 
 
