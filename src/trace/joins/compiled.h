@@ -67,7 +67,7 @@ bool pyro_compiled_match_replay(pyro_compiled *compiled, uint32_t launch, const 
 /* The id of the key of the graph that an event runs in, or PYRO_NO_TEXT; false if no key is named. */
 bool pyro_compiled_key(pyro_compiled *compiled, uint32_t event, uint32_t *key);
 
-/* compiled.c: makes a unit; `work` is its device work or PYRO_NO_EVENT. */
+/* compiled_layers.c: makes a unit; `work` is its device work or PYRO_NO_EVENT. */
 bool pyro_compiled_add_unit(pyro_compiled *compiled, size_t index, uint32_t event, uint32_t work);
 /* Gives device work the layers of a match. */
 bool pyro_compiled_attribute(pyro_compiled *compiled, uint32_t work,
@@ -75,6 +75,14 @@ bool pyro_compiled_attribute(pyro_compiled *compiled, uint32_t work,
 /* Gives a host op the layer of a match. */
 bool pyro_compiled_attribute_op(pyro_compiled *compiled, uint32_t op,
                                 const pyro_compiled_match *match);
+
+/* Owners of one kernel; the rest is left out. */
+#define PYRO_MOST_OWNERS 256
+
+/* Gives device work to owners below the layer around it. */
+bool pyro_compiled_give(pyro_compiled *compiled, uint32_t work, pyro_compiled_owner *owners,
+                        size_t count, uint8_t phase, pyro_compiled_source source);
+bool pyro_compiled_note_source(pyro_compiled *compiled, uint32_t work, const char *source);
 
 /* What an event's name says about compiled code. */
 enum {
@@ -85,6 +93,7 @@ enum {
     PYRO_COMPILED_KERNEL  /* a generated kernel, or the op that launches it */
 };
 
+uint8_t pyro_compiled_kind_of(const char *name);
 uint8_t pyro_compiled_name_kind(pyro_compiled *compiled, uint32_t event);
 
 #endif

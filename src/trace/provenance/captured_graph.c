@@ -34,17 +34,6 @@ typedef struct reader {
     long line;
 } reader;
 
-bool pyro_next_line(const char **text, const char *end, const char **line, size_t *length)
-{
-    if (*text >= end)
-        return false;
-    const char *newline = memchr(*text, '\n', (size_t)(end - *text));
-    *line = *text;
-    *length = (size_t)((newline ? newline : end) - *text);
-    *text = newline ? newline + 1 : end;
-    return true;
-}
-
 static const char *find_in(const char *text, size_t length, const char *word)
 {
     return memmem(text, length, word, strlen(word));

@@ -65,7 +65,7 @@ void pyro_compilation_flush(pyro_compilation *compilation);
 void pyro_read_captured_graph(pyro_compilation *compilation, const char *text, size_t length);
 /* compiled_graph.c: reads the sizes of nodes in a graph that Inductor compiled. */
 void pyro_read_compiled_graph(pyro_compilation *compilation, const char *text, size_t length);
-/* Bytes of "f32[2, 16, 64][1024, 64, 1]cuda:0"; -1 for other texts and symbolic sizes. */
+/* printed.c: bytes of "f32[2, 16, 64][1024, 64, 1]cuda:0"; -1 for other texts and symbolic sizes. */
 int64_t pyro_bytes_of_type(const char *text, const char *end);
 /* wrapper.c: reads the calls of the code that Inductor wrote. */
 void pyro_read_wrapper(pyro_compilation *compilation, const char *text, size_t length);
@@ -78,7 +78,7 @@ pyro_wrapper_call *pyro_wrapper_find(const pyro_compilation *compilation, const 
 /* "model.py:23" of the innermost frame of a stack; NULL: none. */
 char *pyro_source_of_stack(pyro_compilation *compilation, const char *stack);
 
-/* Lines of a text: sets `line` and its length; false at the end. */
+/* printed.c: lines of a text; sets `line` and its length; false at the end. */
 bool pyro_next_line(const char **text, const char *end, const char **line, size_t *length);
 
 #endif
