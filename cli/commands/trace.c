@@ -23,6 +23,7 @@ typedef struct trace_values {
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *steps_from, *model;
     const char *annotations;
+    const char *provenance;
     const char *chrome;
     pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
@@ -122,6 +123,15 @@ static const pyro_option name_options[] = {
      .help = "Layers of the nodes of CUDA graphs, as torch writes them "
              "(kernel_annotations_rank0_*.json).",
      .default_text = "such a file beside the trace or one folder above",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "provenance",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, provenance),
+     .metavar = "DIR",
+     .help =
+         "Where kernels of torch.compile come from: a folder or file that TORCH_TRACE or a debug "
+         "trace of Inductor wrote.",
+     .default_text = "such files beside the trace",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "steps-from",
      .kind = PYRO_OPTION_STRING,
@@ -480,6 +490,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .values = values,
         .analysis = {.layers_from = values->layers_from,
                      .annotations = values->annotations,
+                     .provenance = values->provenance,
                      .steps_from = values->steps_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),

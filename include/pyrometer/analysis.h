@@ -61,6 +61,8 @@ typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
     const char *annotations; /* file of graph nodes' layers; NULL: looked for near the trace */
+    const char *provenance; /* folder or file about compiled code, of Inductor or TORCH_TRACE; NULL:
+                             * looked for beside the trace */
     /* POSIX extended regex on annotations (else ops, else Python frames): those that match are the
      * steps; digits in group 1 are the number */
     const char *steps_from;
@@ -188,6 +190,8 @@ typedef struct pyro_layer_row {
     const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
     double flops_per_s; /* flops over its total time (device time if any); -1 unknown */
     double peak_share; /* of the hardware's peak with that dtype; -1 unknown */
+    int64_t shared_ns; /* of its own device time: its parts of kernels that are fused over several
+                        * layers, which share their time by the bytes that each writes, else evenly */
 } pyro_layer_row;
 
 /* One row per name, or per name and input shapes. */
@@ -213,6 +217,9 @@ typedef struct pyro_kernel_row {
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
     double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
     int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
+    const char
+        *source; /* line that compiled code is made of, "/x/model.py:23"; "" unknown or several
+                         * */
 } pyro_kernel_row;
 
 /* Device work of one category; `total_ns` of all rows is the device time. */

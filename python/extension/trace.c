@@ -25,7 +25,8 @@ typedef struct column_object {
 static const int64_t nothing;
 
 const char core_open_trace_doc[] =
-    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads, ignore) -> Trace";
+    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads, ignore, "
+    "provenance) -> Trace";
 
 static int parse_phase(pyro_phase *out, const char *name)
 {
@@ -90,9 +91,9 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
     pyro_error error;
     trace_object *self;
 
-    if (!PyArg_ParseTuple(args, "O&OOzizziO!:open_trace", PyUnicode_FSConverter, &path, &model,
+    if (!PyArg_ParseTuple(args, "O&OOzizziO!z:open_trace", PyUnicode_FSConverter, &path, &model,
                           &layers_from, &options.steps_from, &options.step, &phase, &options.filter,
-                          &threads, &PyTuple_Type, &ignore))
+                          &threads, &PyTuple_Type, &ignore, &options.provenance))
         return NULL;
     if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
         Py_DECREF(path);

@@ -60,6 +60,7 @@ def open_trace(
     filter: str | None,
     threads: int,
     ignore: tuple[str, ...],
+    provenance: str | None,
     /,
 ) -> Trace: ...
 def ranks(

@@ -21,6 +21,7 @@ _PLACES = {
     "archive": "pyrometer._helper.archive",
     "as_inputs": "pyrometer._helper.example_inputs:as_inputs",
     "collector": "pyrometer._capture.collector",
+    "compiled_code": "pyrometer._capture.compiled_code",
     "devices": "pyrometer._capture.devices",
     "core": "pyrometer._core",
     "doctor": "pyrometer._capture.doctor",

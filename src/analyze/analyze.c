@@ -3,6 +3,7 @@
  * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
+#include "analyze/device/graph_rows.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/lanes.h"
 #include "analyze/prices.h"
@@ -12,6 +13,7 @@
 #include "base/parallel.h"
 #include "hardware/hardware.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,8 +59,9 @@ static void describe_trace(pyro_analysis_context *context)
 static int note_graphs(pyro_analysis_context *context)
 {
     static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
-        "without layers", "by annotations of the nodes", "by the order of the capture",
-        "by an eager run of the same kernels"};
+        "by category only, without layers",   "by annotations of the nodes",
+        "by the order of the capture",        "by an eager run of the same kernels",
+        "by the provenance of compiled code", "by traces of their captures"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
     int64_t total_ns = 0;
     pyro_buf text = PYRO_BUF_INIT;
@@ -78,6 +81,72 @@ static int note_graphs(pyro_analysis_context *context)
                              : pyro_context_note(context, "layers of %zu replay%s of graphs: %s",
                                                  graphs->replays, graphs->replays == 1 ? "" : "s",
                                                  text.data);
+    pyro_buf_free(&text);
+    return status;
+}
+
+#define COMPILED_EARLIER \
+    "compiled before the recording began, or without pyrometer and is from Inductor's cache " \
+    "(TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 compiles it again)"
+
+/* Says what is unknown of compiled code, and what would tell it. */
+static int note_unknown_code(pyro_analysis_context *context)
+{
+    const pyro_compiled_attribution *compiled = &context->joins->compiled;
+    if (compiled->graphs)
+        return pyro_context_note(
+            context,
+            "provenance of %zu compiled graphs (%s) matches no kernel of this trace: it is of another "
+            "run, or of code that did not run here",
+            compiled->graphs, compiled->folder ? compiled->folder : "in the recording");
+    if (compiled->kernels[PYRO_COMPILED_UNKNOWN])
+        return pyro_context_note(
+            context,
+            "%lld kernels of compiled code have no modules: the code was " COMPILED_EARLIER,
+            (long long)compiled->kernels[PYRO_COMPILED_UNKNOWN]);
+    if (compiled->are_rows)
+        return pyro_context_note(
+            context,
+            "layers are compiled graphs, whose modules are unknown: run the program with "
+            "TORCH_TRACE=DIR INDUCTOR_PROVENANCE=1 and give --provenance DIR, or record it "
+            "with pyrometer");
+    return PYRO_OK;
+}
+
+/* Says how work of compiled code was attributed to layers. */
+static int note_compiled(pyro_analysis_context *context)
+{
+    static const char *const sources[PYRO_COMPILED_SOURCE_COUNT] = {
+        "without modules", "by provenance", "by stacks of the kernels, as source lines"};
+    const pyro_compiled_attribution *compiled = &context->joins->compiled;
+    const char *whose = context->trace->kernel_count ? "its time" : "the time of its ops";
+    int64_t total_ns = 0;
+    pyro_buf text = PYRO_BUF_INIT;
+    for (int i = 0; i < PYRO_COMPILED_SOURCE_COUNT; i++)
+        total_ns += compiled->time_ns[i];
+    if (total_ns == compiled->time_ns[PYRO_COMPILED_UNKNOWN])
+        return note_unknown_code(context);
+    for (int i = 1; i <= PYRO_COMPILED_SOURCE_COUNT; i++) {
+        int source = i % PYRO_COMPILED_SOURCE_COUNT; /* the rest comes last */
+        if (!compiled->kernels[source])
+            continue;
+        pyro_buf_addf(&text, "%s%.1f%% of %s %s", text.length ? ", " : "",
+                      100 * (double)compiled->time_ns[source] / (double)total_ns, whose,
+                      sources[source]);
+        if (source == PYRO_COMPILED_BY_PROVENANCE)
+            pyro_buf_addf(&text, " of %zu graphs (%.200s)", compiled->graphs,
+                          compiled->folder ? compiled->folder : "in the recording");
+    }
+    if (compiled->shared_kernels)
+        pyro_buf_addf(&text,
+                      "; %.1f%% is in kernels that are fused over several layers and shared out",
+                      100 * (double)compiled->shared_ns / (double)total_ns);
+    if (compiled->is_recorded && compiled->time_ns[PYRO_COMPILED_UNKNOWN] > total_ns / 10)
+        pyro_buf_adds(&text, "; the rest was " COMPILED_EARLIER);
+    if (compiled->damaged)
+        pyro_buf_addf(&text, "; %zu parts of the files are damaged", compiled->damaged);
+    int status = text.failed ? pyro_fail_memory(context->error)
+                             : pyro_context_note(context, "layers of compiled code: %s", text.data);
     pyro_buf_free(&text);
     return status;
 }
@@ -124,6 +193,8 @@ static int note_joins(pyro_analysis_context *context)
                                    joins->layers_named_by_model, joins->layer_count);
     if (!status)
         status = note_graphs(context);
+    if (!status)
+        status = note_compiled(context);
     if (!status && joins->partial_overlaps)
         status = pyro_context_note(context,
                                    "%lld slices end after the slice that encloses their start",
@@ -215,6 +286,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     }
     if (status == PYRO_OK)
         status = join_and_measure(&context, trace, &whole->joins);
+    if (status == PYRO_OK)
+        status = pyro_make_graph_rows(&context, &whole->joins);
     if (status == PYRO_OK) {
         describe_trace(&context);
         status = note_joins(&context);

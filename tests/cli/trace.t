@@ -487,6 +487,13 @@ Where the time went:
     launch latency        30.0 us   35.3%  ############
     queued, not started   10.0 us   11.8%  ####
 
+Layers:
+  Layer               Calls  Forward  Backward     Self   Share  FLOP/s
+  ---------------------------------------------------------------------
+  CUDA graph 1.other      0  45.0 us         -  45.0 us  100.0%       -
+  ---------------------------------------------------------------------
+  Device total                                  45.0 us  100.0%
+
 Kernels:
   Kernel   Calls    Total  Share   Median  Tensor
   -----------------------------------------------

@@ -51,7 +51,7 @@ class Observers:
     """The observers of one session."""
 
     def __init__(self, settings: Settings) -> None:
-        from pyrometer._capture import observer_build
+        from pyrometer._capture import compiled_code, observer_build
 
         watch_modules()
         self._ops: Any = None
@@ -68,6 +68,7 @@ class Observers:
             self._observe_ops(settings)
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
             self._devices = _observe_devices(settings)
+        self._compiled_code = compiled_code.Watch()
 
     def _observe_ops(self, settings: Settings) -> None:
         from pyrometer._capture import observer_build, tensor_exits
@@ -107,6 +108,7 @@ class Observers:
                 one.begin()
 
     def stop(self) -> None:
+        self._compiled_code.stop()
         if self._exits is not None:
             self._exits.stop()
         try:

@@ -32,6 +32,7 @@ def trace(
     filter: str | None = None,
     threads: int = 0,
     ignore: Sequence[str] = (),
+    provenance: str | os.PathLike[str] | None = None,
 ) -> Trace:
     """Reports what a run cost, from a trace of torch.profiler.
 
@@ -49,6 +50,8 @@ def trace(
         filter: only ops, kernels and layers whose name matches this regular expression.
         threads: number of reading threads; 0: one per core.
         ignore: ids of findings to leave out, for example ["zero-grad"].
+        provenance: folder or file that says where kernels of torch.compile come from, written by
+            TORCH_TRACE or a debug trace of Inductor. By default such files beside the trace.
 
     For a damaged file, the result covers what could be read; `warnings` lists what is missing.
 
@@ -71,6 +74,7 @@ def trace(
         filter,
         threads,
         tuple(ignore),
+        None if provenance is None else os.fspath(provenance),
     )
     return Trace(core)
 

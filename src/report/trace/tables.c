@@ -156,6 +156,13 @@ static void cell_kernel(pyro_table *table, const pyro_kernel_row *rows, size_t c
         pyro_table_cellf(table, "%s (variant %zu)", row->short_name, number);
 }
 
+/* "model.py:23" of "/home/user/model.py:23". */
+static const char *file_name(const char *source)
+{
+    const char *slash = strrchr(source, '/');
+    return slash ? slash + 1 : source;
+}
+
 static void write_kernels(pyro_trace_writer *w)
 {
     static const pyro_table_column narrow[] = {
@@ -166,15 +173,17 @@ static void write_kernels(pyro_trace_writer *w)
         {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
         {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
         {"Max", true, false},    {"Occ. %", true, false}, {"Waves", true, false},
-        {"Op", false, true},
+        {"Op", false, true},     {"Source", false, true},
     };
     size_t count = w->analysis->kernel_row_count, shown = pyro_rows_shown(w->options, count);
-    bool is_wide = w->options->width >= WIDE;
+    bool is_wide = w->options->width >= WIDE, has_source = false;
     pyro_table table;
 
+    for (size_t i = 0; i < shown; i++)
+        has_source |= w->analysis->kernels[i].source[0] != '\0';
     pyro_trace_heading(w, "Kernels", "device time", shown, count);
     if (is_wide)
-        pyro_table_init(&table, COLUMNS(wide));
+        pyro_table_init(&table, wide, sizeof wide / sizeof *wide - !has_source);
     else
         pyro_table_init(&table, COLUMNS(narrow));
     for (size_t i = 0; i < shown; i++) {
@@ -192,6 +201,8 @@ static void write_kernels(pyro_trace_writer *w)
             cell_decimal(&table, row->waves);
             pyro_table_cell(&table, row->op);
         }
+        if (is_wide && has_source)
+            pyro_table_cell(&table, file_name(row->source));
     }
     pyro_trace_draw(w, &table);
 }

@@ -125,6 +125,7 @@ static bool add_kernel(pyro_recording *recording, size_t row, const pyro_device_
                                    .graph_node = work->graph_node,
                                    .collective = PYRO_NO_ID,
                                    .occupancy = PYRO_NO_ID,
+                                   .stack = PYRO_NO_ID,
                                    .priority = PYRO_NO_PRIORITY,
                                    .queue = {-1, -1, -1}};
     memcpy(detail->grid, launch.grid, sizeof detail->grid);
