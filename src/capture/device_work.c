@@ -64,9 +64,24 @@ static void note_call(uint32_t generation, uint32_t correlation)
                      __ATOMIC_RELEASE);
 }
 
+/* "cudaProfilerStart" and "cuProfilerStop"; no other wanted call has that letter. */
+static bool is_profiler_call(const pyro_device_call *call)
+{
+    return call->name[call->is_runtime ? 4 : 2] == 'P';
+}
+
+static bool is_profiler_start(const pyro_device_call *call)
+{
+    return strcmp(call->name + (call->is_runtime ? 4 : 2), "ProfilerStart") == 0;
+}
+
 static void call_begins(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
+    if (is_profiler_call(call)) {
+        pyro_flight_window(is_profiler_start(call));
+        return;
+    }
     pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
@@ -89,7 +104,7 @@ static void call_begins(const pyro_device_call *call)
 static void call_ends(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    pyro_recorder_thread *thread = is_profiler_call(call) ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
     pyro_record *record = pyro_span_close(thread, key_of(call->correlation));
@@ -253,6 +268,8 @@ static void add_memory(const pyro_torch_memory *event)
     }
     if (thread)
         pyro_recorder_leave(thread);
+    if (event->out_of_memory && api->out_of_memory)
+        api->out_of_memory(event->bytes, event->device_type, event->device_index);
 }
 
 pyro_devices_state pyro_devices_start(pyro_devices_status *status)

@@ -58,6 +58,7 @@ class Observers:
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
         self._exits: Any = None
+        self._ranges: Any = None
         self.description = "layers"
         if self._has_stacks:
             if not _core.stacks_install(observer_build.stack_functions()):
@@ -68,6 +69,10 @@ class Observers:
             self._observe_ops(settings)
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
             self._devices = _observe_devices(settings)
+        if settings.nvtx:
+            from pyrometer._capture import ranges
+
+            self._ranges = ranges.SessionRanges()
 
     def _observe_ops(self, settings: Settings) -> None:
         from pyrometer._capture import observer_build, tensor_exits
@@ -109,6 +114,8 @@ class Observers:
     def stop(self) -> None:
         if self._exits is not None:
             self._exits.stop()
+        if self._ranges is not None:
+            self._ranges.stop()
         try:
             if self._devices is not None:
                 self._devices.stop()
