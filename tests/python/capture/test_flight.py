@@ -59,19 +59,19 @@ def train(model, steps, slow=None, pause_s=0.0):
 
 def test_a_slow_step_at_random_is_saved_and_named(tmp_path, capsys):
     slow = random.randint(15, 35)
-    with pyrometer.capture(tmp_path / "run.pyro", keep_last="20s", on="slow-step:20x") as c:
+    with pyrometer.capture(tmp_path / "run.pyro", keep_last="20s", on="slow-step:100x") as c:
         # A busy machine may delay any step, but not by this much.
-        train(Net(), 40, slow, pause_s=3.0)
+        train(Net(), 40, slow, pause_s=2.0)
     assert names(c) == ["run.slow-step-1.pyro"]
     trace = pyrometer.trace(c.saved_files[0])
     assert trace.trigger == "slow-step"
     # The first optimizer step begins step 1, so the slow one is the one before in its count.
-    assert f"step {slow - 1} took 3." in trace.trigger_text
+    assert f"step {slow - 1} took 2." in trace.trigger_text
     steps = {row["number"]: row["span_ns"] for row in trace.steps}
-    assert max(steps, key=steps.get) == slow - 1 and steps[slow - 1] > 2.9e9
+    assert max(steps, key=steps.get) == slow - 1 and steps[slow - 1] > 1.9e9
     assert {"", "wide", "narrow"} <= set(trace.layers["path"])
     assert "Saved on:" in first_screen(c.saved_files[0])
-    assert f"step {slow - 1} took 3." in " ".join(first_screen(c.saved_files[0]).split())
+    assert f"step {slow - 1} took 2." in " ".join(first_screen(c.saved_files[0]).split())
     assert "saved" in capsys.readouterr().err
 
 
@@ -276,7 +276,7 @@ def test_run(tmp_path):
     environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
     done = subprocess.run(
         [TOOL, "run", "--python", sys.executable, "--keep-last", "20s", "--on",
-         "slow-step:50x,oom,exception,SIGUSR2", "serve.py"],
+         "slow-step:200x,oom,exception,SIGUSR2", "serve.py"],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 1 and "ValueError: mine" in done.stderr
