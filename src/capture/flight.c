@@ -230,17 +230,18 @@ int pyro_flight_begin(pyro_session *session, pyro_error *error)
         return PYRO_OK;
     pthread_cond_init(&flight->done, NULL);
     flight->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int reason = flight->wake_fd < 0
-                     ? errno
-                     : pyro_thread_start(&flight->thread, "pyrometer-save", write_files, session);
+    if (flight->wake_fd < 0)
+        return pyro_fail(error, PYRO_ERROR_IO, "cannot create an event: %s", strerror(errno));
+    pyro_flight_signals_begin(options->signals, PYRO_FLIGHT_MOST_SIGNALS, flight->wake_fd);
+    flight->has_thread = true;
+    int reason = pyro_thread_start(&flight->thread, "pyrometer-save", write_files, session);
     if (reason) {
-        pyro_flight_forget(session);
+        flight->has_thread = false;
+        pyro_flight_signals_end();
         return pyro_fail(error, PYRO_ERROR_IO, "cannot start the thread that saves recordings: %s",
                          strerror(reason));
     }
-    flight->has_thread = true;
     pyro_the_recorder_api.out_of_memory = out_of_memory;
-    pyro_flight_signals_begin(options->signals, PYRO_FLIGHT_MOST_SIGNALS, flight->wake_fd);
     if (pyro_flight_rests(options))
         pyro_recorder_rest(true);
     return PYRO_OK;
