@@ -6,8 +6,6 @@
 
 #include "base/error.h"
 #include "base/text/units.h"
-#include "trace/trace.h"
-#include <pyrometer/recording.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -98,54 +96,6 @@ static void write_startup(pyro_trace_writer *w)
     write_field(w, "Start-up:", &value);
 }
 
-/* Why the flight recorder saved this file. */
-static void write_trigger(pyro_trace_writer *w, const pyro_trace *trace)
-{
-    const char *trigger = pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER);
-    pyro_buf value = PYRO_BUF_INIT;
-
-    if (trigger[0] == '\0')
-        return;
-    pyro_text_clean(&value, trigger);
-    pyro_buf_adds(&value, ": ");
-    pyro_text_clean(&value, pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER_TEXT));
-    write_field(w, "Saved on:", &value);
-}
-
-/* Who held the memory when an allocation failed. */
-static void write_failures(pyro_trace_writer *w)
-{
-    const pyro_report_options *asked = w->options;
-    pyro_report_options shortened = *asked;
-
-    shortened.verbose = false;
-    shortened.top = asked->top != 0 ? asked->top : OVERVIEW_LAYERS;
-    w->options = &shortened;
-    for (size_t i = 0; i < w->analysis->memory_count; i++)
-        if (w->analysis->memory[i].failed_bytes >= 0)
-            pyro_write_trace_holders(w, &w->analysis->memory[i]);
-    w->options = asked;
-}
-
-/* "cuda:0 had 77.1 GiB live and could not allocate 2.0 GiB" */
-static void write_out_of_memory(pyro_trace_writer *w)
-{
-    char failed[PYRO_UNIT_TEXT], live[PYRO_UNIT_TEXT];
-
-    for (size_t i = 0; i < w->analysis->memory_count; i++) {
-        const pyro_memory_device *device = &w->analysis->memory[i];
-        pyro_buf value = PYRO_BUF_INIT;
-
-        if (device->failed_bytes < 0)
-            continue;
-        pyro_text_clean(&value, device->device);
-        pyro_buf_addf(&value, " had %s live and could not allocate %s",
-                      pyro_format_bytes(live, device->failed_live_bytes),
-                      pyro_format_bytes(failed, device->failed_bytes));
-        write_field(w, "Out of memory:", &value);
-    }
-}
-
 static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
 {
     const pyro_memory_device *memory = pyro_main_memory(w->analysis);
@@ -153,8 +103,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_buf value = PYRO_BUF_INIT;
 
     pyro_text_heading(w->buf, "\nSummary:", w->options->color);
-    write_trigger(w, trace);
-    write_out_of_memory(w);
+    pyro_write_trace_trigger(w, trace);
     pyro_buf_addf(&value, "%s, over %s", pyro_format_exact(count, pyro_trace_event_count(trace)),
                   pyro_format_duration(span, w->analysis->span_ns));
     write_field(w, "Events:", &value);
@@ -325,7 +274,7 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
     const pyro_analysis *analysis = w->analysis;
 
     write_summary(w, trace);
-    write_failures(w);
+    pyro_write_trace_failures(w);
     write_where(w);
     pyro_write_trace_serving_kinds(w);
     if (!w->options->quiet)

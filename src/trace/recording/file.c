@@ -250,7 +250,8 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     pyro_trace *trace = reader->trace;
     const pyro_recording_header *header = &reader->header;
     bool ok = true;
-    if (recording->unfinished_count)
+    /* The program goes on after a trigger: what runs then is not worth a warning. */
+    if (recording->unfinished_count && !pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER)[0])
         ok &= pyro_trace_warn(trace, "%zu event%s had not ended", recording->unfinished_count,
                               recording->unfinished_count == 1 ? "" : "s");
     if (recording->damaged_records)

@@ -70,8 +70,9 @@ def test_a_slow_step_at_random_is_saved_and_named(tmp_path, capsys):
     steps = {row["number"]: row["span_ns"] for row in trace.steps}
     assert max(steps, key=steps.get) == slow - 1 and steps[slow - 1] > 1.9e9
     assert {"", "wide", "narrow"} <= set(trace.layers["path"])
-    assert "Saved on:" in first_screen(c.saved_files[0])
-    assert f"step {slow - 1} took 2." in " ".join(first_screen(c.saved_files[0]).split())
+    screen = " ".join(first_screen(c.saved_files[0]).split())
+    assert f"Saved on: slow-step: step {slow - 1} took 2." in screen
+    assert "Slow step: Python outside ops 2." in screen and f"--step {slow - 1} " in screen
     assert "saved" in capsys.readouterr().err
 
 
