@@ -1,4 +1,5 @@
 /* pyrometer graph: writes a model or a recording as a graph, and finds where to cut it. */
+#include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/graphviz.h"

@@ -325,7 +325,7 @@ typedef struct pyro_memory_point {
     int64_t time_ns, allocated_bytes, reserved_bytes;
 } pyro_memory_point;
 
-/* What holds the memory at the peak. */
+/* What holds the memory: at the peak, or where an allocation failed. */
 typedef struct pyro_memory_holder {
     const char *layer, *op;
     int64_t bytes, blocks;
@@ -338,9 +338,12 @@ typedef struct pyro_memory_device {
     int64_t allocations, frees, allocated_bytes; /* bytes allocated in all */
     int64_t growth_bytes_per_step; /* of live memory between steps; 0: no growth */
     double growth_confidence; /* share of steps that grew */
+    int64_t failed_bytes; /* of the last allocation that failed; -1: none */
+    int64_t failed_live_bytes; /* live at that time; -1 */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
-    const pyro_memory_holder *holders; /* largest first; they sum to the peak */
+    /* Largest first. They sum to the peak, or to failed_live_bytes if an allocation failed. */
+    const pyro_memory_holder *holders;
     size_t holder_count;
 } pyro_memory_device;
 

@@ -34,6 +34,7 @@ _PLACES = {
     "kineto": "pyrometer._capture.kineto",
     "launch": "pyrometer._capture.launch",
     "metrics": "pyrometer._bench.metrics",
+    "nsight": "pyrometer._training.nsight",
     "observer_build": "pyrometer._capture.observer_build",
     "observers": "pyrometer._capture.observers",
     "passes": "pyrometer._capture.passes",

@@ -81,9 +81,24 @@ static uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_cal
     return id;
 }
 
+/* "cudaProfilerStart" and "cuProfilerStop"; no other wanted call has that letter. */
+static bool is_profiler_call(const pyro_device_call *call)
+{
+    return call->name[call->is_runtime ? 4 : 2] == 'P';
+}
+
+static bool is_profiler_start(const pyro_device_call *call)
+{
+    return strcmp(call->name + (call->is_runtime ? 4 : 2), "ProfilerStart") == 0;
+}
+
 static __attribute__((hot)) void call_begins(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
+    if (is_profiler_call(call)) {
+        pyro_flight_window(is_profiler_start(call));
+        return;
+    }
     pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
@@ -108,7 +123,7 @@ static __attribute__((hot)) void call_begins(const pyro_device_call *call)
 static __attribute__((hot)) void call_ends(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    pyro_recorder_thread *thread = is_profiler_call(call) ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
     pyro_record *record = pyro_span_close(thread, key_of(call->correlation));
@@ -273,6 +288,8 @@ static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
     }
     if (thread)
         pyro_recorder_leave(thread);
+    if (event->out_of_memory && api->out_of_memory)
+        api->out_of_memory(event->bytes, event->device_type, event->device_index);
 }
 
 /* A recording of layers alone is one that must cost little. */

@@ -33,6 +33,10 @@ static const wanted_call wanted[] = {
     {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, false},
     {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, false},
     {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, false},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, false},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, false},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, false},
 };
 
 static bool cut_suffix(char *name, const char *suffix)

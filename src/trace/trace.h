@@ -107,6 +107,8 @@ typedef struct pyro_memory_detail {
     int64_t total_allocated, total_reserved; /* -1 unknown */
     int16_t device_type, device_index; /* 0 CPU, 1 CUDA, 20 HIP..., index -1 for CPU */
     bool out_of_memory;
+    bool is_held; /* allocated before the first event; it has no op or layer around it */
+    uint32_t holder_layer, holder_op; /* of a held block: interned path and name; PYRO_NO_ID */
 } pyro_memory_detail;
 
 typedef struct pyro_collective_detail {

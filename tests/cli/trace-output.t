@@ -41,6 +41,8 @@ file
 events
 warnings
 notes
+trigger
+trigger_text
 device
 device_known
 rank

@@ -58,6 +58,7 @@ class Observers:
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
         self._exits: Any = None
+        self._ranges: Any = None
         self.description = "layers"
         if self._has_stacks:
             if not _core.stacks_install(observer_build.stack_functions()):
@@ -69,6 +70,10 @@ class Observers:
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
             self._devices = _observe_devices(settings)
         self._compiled_code = compiled_code.Watch()
+        if settings.nvtx:
+            from pyrometer._capture import ranges
+
+            self._ranges = ranges.SessionRanges()
 
     def _observe_ops(self, settings: Settings) -> None:
         from pyrometer._capture import observer_build, tensor_exits
@@ -111,6 +116,8 @@ class Observers:
         self._compiled_code.stop()
         if self._exits is not None:
             self._exits.stop()
+        if self._ranges is not None:
+            self._ranges.stop()
         try:
             if self._devices is not None:
                 self._devices.stop()

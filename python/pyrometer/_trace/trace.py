@@ -240,6 +240,16 @@ class Trace:
         return list(self._data["notes"])
 
     @property
+    def trigger(self) -> str | None:
+        """What made the flight recorder save this file: "slow-step", "oom", ...; else None."""
+        return self._data["trigger"]
+
+    @property
+    def trigger_text(self) -> str | None:
+        """A line that says what happened: which step was slow, which exception was raised."""
+        return self._data["trigger_text"]
+
+    @property
     def device(self) -> str | None:
         return self._data["device"]
 

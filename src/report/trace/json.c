@@ -6,6 +6,7 @@
 #include "report/writers.h"
 
 #include "trace/trace.h"
+#include <pyrometer/recording.h>
 
 #include <string.h>
 
@@ -214,6 +215,12 @@ static void write_gap_totals(pyro_json_writer *writer, const int64_t totals[3])
     pyro_json_end_object(writer);
 }
 
+static void write_note(pyro_json_writer *writer, const pyro_trace *trace, const char *key)
+{
+    const char *text = pyro_trace_note_text(trace, key);
+    pyro_json_member_string(writer, key, text[0] != '\0' ? text : NULL);
+}
+
 static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
                        const pyro_analysis *analysis)
 {
@@ -225,6 +232,8 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_integer(writer, "events", pyro_trace_event_count(trace));
     pyro_json_member_strings(writer, "warnings", warnings, warning_count);
     pyro_json_member_strings(writer, "notes", analysis->notes, analysis->note_count);
+    write_note(writer, trace, PYRO_PROPERTY_TRIGGER);
+    write_note(writer, trace, PYRO_PROPERTY_TRIGGER_TEXT);
     pyro_json_member_string(writer, "device",
                             analysis->device_name[0] != '\0' ? analysis->device_name : NULL);
     pyro_json_member_boolean(writer, "device_known", analysis->device_known);

@@ -213,7 +213,7 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
     pyro_trace_draw(w, &table);
 }
 
-static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device)
+void pyro_write_trace_holders(pyro_trace_writer *w, const pyro_memory_device *device)
 {
     static const pyro_table_column columns[] = {
         {"Allocated in layer", false, true},
@@ -228,7 +228,9 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
 
     if (shown == 0)
         return;
-    pyro_trace_heading(w, "Live at the peak", "bytes", shown, device->holder_count);
+    bool has_failed = device->failed_bytes >= 0;
+    pyro_trace_heading(w, has_failed ? "Live when memory ran out" : "Live at the peak", "bytes",
+                       shown, device->holder_count);
     pyro_table_init(&table, COLUMNS(columns));
     for (size_t i = 0; i < shown; i++) {
         const pyro_memory_holder *holder = &device->holders[i];
@@ -237,7 +239,8 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
         pyro_table_cell(&table, holder->op[0] != '\0' ? holder->op : "-");
         pyro_cell_count(&table, holder->blocks);
         pyro_table_cell(&table, pyro_format_bytes(text, holder->bytes));
-        pyro_cell_share(&table, holder->bytes, device->peak_bytes);
+        pyro_cell_share(&table, holder->bytes,
+                        has_failed ? device->failed_live_bytes : device->peak_bytes);
     }
     pyro_trace_draw(w, &table);
 }
@@ -263,11 +266,15 @@ static void write_memory_device(pyro_trace_writer *w, const pyro_memory_device *
                   "  Frees:                %lld\n",
                   (long long)device->allocations, pyro_format_bytes(peak, device->allocated_bytes),
                   (long long)device->frees);
+    if (device->failed_bytes >= 0)
+        pyro_buf_addf(w->buf, "  Failed allocation:    %s, with %s live\n",
+                      pyro_format_bytes(peak, device->failed_bytes),
+                      pyro_format_bytes(other, device->failed_live_bytes));
     if (device->growth_bytes_per_step > 0)
         pyro_buf_addf(w->buf, "  Grows:                %s per step, in %.0f%% of the steps\n",
                       pyro_format_bytes(peak, device->growth_bytes_per_step),
                       100 * device->growth_confidence);
-    write_holders(w, device);
+    pyro_write_trace_holders(w, device);
 }
 
 void pyro_write_trace_memory(pyro_trace_writer *w)

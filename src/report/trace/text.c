@@ -116,6 +116,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_buf value = PYRO_BUF_INIT;
 
     pyro_text_heading(w->buf, "\nSummary:", w->options->color);
+    pyro_write_trace_trigger(w, trace);
     pyro_buf_addf(&value, "%s, over %s", pyro_format_exact(count, pyro_trace_event_count(trace)),
                   pyro_format_duration(span, w->analysis->span_ns));
     write_field(w, "Events:", &value);
@@ -290,6 +291,7 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
     const pyro_analysis *analysis = w->analysis;
 
     write_summary(w, trace);
+    pyro_write_trace_failures(w);
     write_where(w);
     pyro_write_trace_serving_kinds(w);
     if (!w->options->quiet)

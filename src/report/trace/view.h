@@ -27,6 +27,12 @@ void pyro_write_trace_layers(pyro_trace_writer *w);
 void pyro_write_trace_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
+/* What held the memory of a device, at its peak or where an allocation failed. */
+void pyro_write_trace_holders(pyro_trace_writer *w, const pyro_memory_device *device);
+/* For the overview: why the flight recorder saved the file, and what was live when an allocation
+ * failed. Nothing for other files. */
+void pyro_write_trace_trigger(pyro_trace_writer *w, const pyro_trace *trace);
+void pyro_write_trace_failures(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
 void pyro_write_trace_defects(pyro_trace_writer *w);
 /* For the overview: the defects that make numbers wrong; nothing without any. */

@@ -46,6 +46,7 @@ void pyro_recorded_work_free(pyro_recorded_work *work)
     free(work->items);
     free(work->nodes);
     pyro_map_free(&work->calls);
+    pyro_map_free(&work->origins);
     *work = (pyro_recorded_work){0};
 }
 

@@ -56,6 +56,11 @@ typedef struct pyro_recorded_call {
     uint32_t dims; /* text of what it was given; PYRO_NO_ID */
 } pyro_recorded_call;
 
+/* A block that was allocated before the first record; its layer gets its path with the others. */
+typedef struct pyro_recorded_block {
+    uint32_t detail, module;
+} pyro_recorded_block;
+
 /* A span without an end; it gets the end of the span around it. */
 typedef struct pyro_unfinished {
     uint32_t row, around; /* PYRO_NO_EVENT */
@@ -81,6 +86,7 @@ typedef struct pyro_recorded_work {
     pyro_map calls; /* correlation -> row, or PYRO_CALL_OUTSIDE */
     pyro_recorded_node *nodes;
     size_t node_count, node_capacity;
+    pyro_map origins;      /* layer and op of nodes from before the recording -> row */
     size_t launches;       /* calls that must have started kernels */
     size_t launches_with;  /* those whose kernels are there */
 } pyro_recorded_work;
@@ -106,6 +112,8 @@ typedef struct pyro_recording {
     size_t thread_count, thread_capacity;
     pyro_recorded_call *calls;
     size_t call_count, call_capacity;
+    pyro_recorded_block *blocks;
+    size_t block_count, block_capacity;
     pyro_unfinished *unfinished;
     size_t unfinished_count, unfinished_capacity;
     uint64_t last_raw;

@@ -20,6 +20,7 @@
 enum { FAILED = 7, END_OF_BUFFER = 12, NO_DRIVER = 15, NO_PRIVILEGES = 35, TAKEN = 39 };
 enum { DRIVER = 1, RUNTIME = 2, RESOURCE = 3 };
 enum { LAUNCH = 307, GRAPH_LAUNCH = 514, COPY = 279, SET = 220, WAIT = 131, ALLOCATE = 20 };
+enum { PROFILER_START = 170, PROFILER_STOP = 171 };
 enum { MOST_IDS = 800, RECORD_BYTES = 240, MOST_NODES = 4096 };
 /* The device's clock is far from the host's. */
 #define CLOCK_OFFSET UINT64_C(1700000000000000000)
@@ -145,11 +146,15 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
         int domain;
         uint32_t id;
         const char *name;
-    } names[] = {
-        {DRIVER, LAUNCH, "cuLaunchKernel"},      {DRIVER, 442, "cuLaunchKernel_ptsz"},
-        {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"}, {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
-        {DRIVER, SET, "cuMemsetD8Async"},        {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
-        {RUNTIME, ALLOCATE, "cudaMalloc_v3020"}};
+    } names[] = {{DRIVER, LAUNCH, "cuLaunchKernel"},
+                 {DRIVER, 442, "cuLaunchKernel_ptsz"},
+                 {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"},
+                 {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
+                 {DRIVER, SET, "cuMemsetD8Async"},
+                 {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
+                 {RUNTIME, ALLOCATE, "cudaMalloc_v3020"},
+                 {RUNTIME, PROFILER_START, "cudaProfilerStart_v4000"},
+                 {RUNTIME, PROFILER_STOP, "cudaProfilerStop_v4000"}};
     if (id >= MOST_IDS)
         return FAILED;
     *name = "cuSomethingElse";
@@ -583,4 +588,11 @@ EXPORT void stub_fail_launches(bool fail)
 EXPORT void stub_drop(size_t count)
 {
     the.dropped += count;
+}
+
+EXPORT void stub_profiler(bool start)
+{
+    uint32_t correlation = next_correlation(), id = start ? PROFILER_START : PROFILER_STOP;
+    tell(RUNTIME, id, 0, correlation);
+    tell(RUNTIME, id, 1, correlation);
 }
