@@ -51,7 +51,8 @@ static char *layers_of(bool with_frames, pyro_model *model)
     pyro_error error;
     pyro_analysis_options options = {.step = -1, .model = model};
     pyro_error_clear(&error);
-    pyro_buf_addf(&text, "{\"pyrometer\":{\"compiled_graph.0.0\":\"%s\"},\"traceEvents\":[\n%s%s]}\n",
+    pyro_buf_addf(&text,
+                  "{\"pyrometer\":{\"compiled_graph.0.0\":\"%s\"},\"traceEvents\":[\n%s%s]}\n",
                   NOTE, with_frames ? frames : "", work);
     assert_int_equal(pyro_trace_open_memory(&trace, text.data, text.length, "x", NULL, &error),
                      PYRO_OK);
