@@ -121,7 +121,7 @@ static const pyro_option name_options[] = {
      .offset = offsetof(trace_values, annotations),
      .metavar = "FILE",
      .help = "Layers of the nodes of CUDA graphs, as torch writes them "
-             "(kernel_annotations_rank0_*.json).",
+             "(kernel_annotations_rank0_*.json, or a pickle of plain data).",
      .default_text = "such a file beside the trace or one folder above",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "provenance",

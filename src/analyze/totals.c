@@ -20,6 +20,7 @@ static void push_up(pyro_layer_row *rows, size_t count, uint32_t depth)
         rows[row->parent].forward_device_self_ns += row->forward_device_self_ns;
         rows[row->parent].backward_host_self_ns += row->backward_host_self_ns;
         rows[row->parent].backward_device_self_ns += row->backward_device_self_ns;
+        rows[row->parent].shared_ns += row->shared_ns;
     }
 }
 

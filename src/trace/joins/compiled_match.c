@@ -165,6 +165,9 @@ static void match_between(alignment *a, size_t call, size_t call_end, size_t uni
     for (size_t i = unit; i < unit_end; i++)
         mains += !a->units[i].is_helper;
     bool is_dense = calls == call_end - call;
+    /* Ops with other names are of other code, unless there is one for each call. */
+    if (a->units[unit].has_op && mains != calls)
+        return;
     if (is_dense && mains == calls)
         match_in_order(a, call, unit, unit_end);
     else
@@ -181,12 +184,34 @@ static size_t limit(const alignment *a, size_t call, size_t call_end, size_t uni
     return a->is_bounded || units < calls ? units : calls;
 }
 
+/* The next unit of this name. Launches of the kernel before it are free: Inductor times the
+ * configurations of a kernel when it first runs. */
 static size_t find_anchor(const alignment *a, uint32_t name, size_t from)
 {
-    for (size_t i = from; i < a->unit_count && i < from + FAR_AHEAD; i++)
-        if (is_anchor(a, i) && a->units[i].name == name)
+    uint32_t before = from && is_anchor(a, from - 1) ? a->units[from - 1].name : PYRO_NO_TEXT;
+    size_t passed = 0;
+    for (size_t i = from; i < a->unit_count && passed < FAR_AHEAD; i++) {
+        if (!is_anchor(a, i))
+            continue;
+        if (a->units[i].name == name)
             return i;
+        passed += a->units[i].name != before;
+    }
     return SIZE_MAX;
+}
+
+/* Repeated launches of a kernel are of the same call. */
+static void match_repeats(const alignment *a)
+{
+    size_t last = SIZE_MAX;
+    for (size_t i = 0; i < a->unit_count; i++) {
+        if (!is_anchor(a, i))
+            continue;
+        if (a->matches[i].count)
+            last = i;
+        else if (last != SIZE_MAX && a->units[i].name == a->units[last].name)
+            a->matches[i] = a->matches[last];
+    }
 }
 
 /* Aligns with the calls of a graph from `start` on. */
@@ -202,7 +227,7 @@ static void align(alignment *a, uint32_t graph_index, size_t start)
         if (at == SIZE_MAX)
             continue;
         for (size_t i = unit; a->anchors && i < at; i++)
-            a->skipped += is_anchor(a, i);
+            a->skipped += is_anchor(a, i) && a->units[i].name != a->units[unit - 1].name;
         size_t before = a->anchors ? at - unit : limit(a, pending, call, at - unit);
         match_between(a, pending, call, at - before, at);
         if (a->matches)
@@ -325,6 +350,7 @@ size_t pyro_compiled_match_units(const pyro_compiled_matcher *matcher, bool has_
                        .matches = matches,
                        .is_bounded = true};
         align(&a, graph, find_start(&a, graph));
+        match_repeats(&a);
     }
     for (size_t at = 0; graph == PYRO_MAP_NONE && at < count;) {
         alignment a = {.matcher = matcher,

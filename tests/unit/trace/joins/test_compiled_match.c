@@ -69,6 +69,11 @@ static void by_key(void **state)
                         "0 1 2 3+4 3+4 3+4 5 ");
     /* The second part of a graph, whose kernels have names of the first part too. */
     assert_string_equal(match(&all, "k", "gemm gemm triton_a"), "3 4 5 ");
+    /* The first run times a kernel's configurations, and clears the cache between them. */
+    assert_string_equal(match(&all, "k",
+                              "triton_a aten::fill_ triton_a aten::fill_ triton_a aten::addmm "
+                              "triton_b triton_b aten::mm aten::mm triton_a"),
+                        "0 - 0 - 0 1 2 2 3 4 5 ");
     /* One kernel is missing in the trace. */
     assert_string_equal(match(&all, "k", "triton_a aten::addmm aten::mm aten::mm triton_a"),
                         "0 1 3 4 5 ");
