@@ -64,7 +64,8 @@ static pyro_place_sum *look_up(pyro_cause_places *places, const place_key *wante
 
 static pyro_place_sum *find_sum(pyro_cause_places *places, const place_key *wanted)
 {
-    uint32_t slot = (wanted->name * 37 + wanted->layer * 5 + wanted->cause) % PYRO_RECENT_PLACES;
+    uint32_t mixed = (wanted->name ^ wanted->layer * 40503u) * 2654435761u + wanted->cause;
+    uint32_t slot = (mixed ^ mixed >> 16) % PYRO_RECENT_PLACES;
     uint32_t recent = places->recent[slot];
     if (recent && is_sum_of(&places->sums[recent - 1], wanted))
         return &places->sums[recent - 1];

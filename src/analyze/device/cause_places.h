@@ -7,7 +7,7 @@
 typedef struct pyro_place_sum pyro_place_sum;
 
 /* The same places recur soon: the ops of a layer, the frames around them. */
-enum { PYRO_RECENT_PLACES = 256 };
+enum { PYRO_RECENT_PLACES = 4096 };
 
 typedef struct pyro_cause_places {
     pyro_map by_key;

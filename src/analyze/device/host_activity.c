@@ -48,8 +48,10 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
         if (most == tracks)
             break;
         counts[most] = 0;
-        threads->threads[threads->count] = (pyro_host_thread){
-            .track = (uint16_t)most, .running = PYRO_NO_EVENT, .loading_until_ns = INT64_MIN};
+        threads->threads[threads->count] = (pyro_host_thread){.track = (uint16_t)most,
+                                                              .running = PYRO_NO_EVENT,
+                                                              .end_ns = INT64_MAX,
+                                                              .loading_until_ns = INT64_MIN};
         threads->slot_of_track[most] = (uint8_t)++threads->count;
     }
     return PYRO_OK;
@@ -62,40 +64,8 @@ static pyro_host_thread *thread_of(pyro_host_threads *threads, uint32_t event)
     return slot && pyro_event_is_host(trace->category[event]) ? &threads->threads[slot - 1] : NULL;
 }
 
-/* Passes the events that started until now, and notes when the next one starts. */
-static void pass_starts(pyro_host_threads *threads, int64_t now_ns)
+static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
 {
-    pyro_analysis_context *context = threads->context;
-    const pyro_trace *trace = context->trace;
-    const uint32_t *by_time = context->joins->by_time;
-    size_t next = threads->next, count = trace->count;
-    threads->next_ns = INT64_MAX;
-    for (; next < count; next++) {
-        uint32_t event = by_time[next];
-        pyro_host_thread *thread = thread_of(threads, event);
-        if (!thread)
-            continue;
-        if (trace->start_ns[event] > now_ns) {
-            threads->next_ns = trace->start_ns[event];
-            break;
-        }
-        thread->running = event;
-        if (!threads->has_loader)
-            continue;
-        int64_t end = pyro_event_end_ns(trace, event);
-        if (end > thread->loading_until_ns &&
-            pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
-            thread->loading_until_ns = end;
-    }
-    threads->next = next;
-}
-
-static pyro_host_state state_of(pyro_analysis_context *context, const pyro_host_thread *thread,
-                                int64_t now_ns)
-{
-    uint32_t event = thread->running;
-    if (now_ns < thread->loading_until_ns)
-        return PYRO_HOST_LOADING;
     if (event == PYRO_NO_EVENT)
         return PYRO_HOST_NOTHING;
     switch (context->trace->category[event]) {
@@ -111,47 +81,50 @@ static pyro_host_state state_of(pyro_analysis_context *context, const pyro_host_
     }
 }
 
-/* Leaves the events that have ended. Returns when the innermost one ends. */
-static int64_t leave_ended(const pyro_analysis_context *context, pyro_host_thread *thread,
-                           int64_t now_ns)
+void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread, int64_t now_ns)
 {
-    while (thread->running != PYRO_NO_EVENT) {
-        int64_t end = pyro_event_end_ns(context->trace, thread->running);
+    const pyro_analysis_context *context = threads->context;
+    uint32_t running = thread->running;
+    int64_t end = INT64_MAX;
+    while (running != PYRO_NO_EVENT) {
+        end = pyro_event_end_ns(context->trace, running);
         if (end > now_ns)
-            return end;
-        thread->running = context->joins->parent[thread->running];
+            break;
+        running = context->joins->parent[running];
+        end = INT64_MAX;
     }
-    return INT64_MAX;
+    thread->running = running;
+    thread->end_ns = end;
+    thread->state = state_of(threads->context, running);
 }
 
-/* Whether a state explains more than another; a frame of any thread explains less than a call. */
-static bool tells_more(pyro_host_state state, pyro_host_state than)
+static void note_loader(pyro_host_threads *threads, pyro_host_thread *thread, uint32_t event)
 {
-    pyro_host_state call = PYRO_HOST_CALL;
-    return (state < call ? state : call) > (than < call ? than : call);
+    int64_t end = pyro_event_end_ns(threads->context->trace, event);
+    if (end > thread->loading_until_ns &&
+        pyro_context_traits(threads->context, event) & PYRO_TRAIT_LOADER)
+        thread->loading_until_ns = end;
 }
 
-pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns, uint16_t track)
+void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
 {
-    if (threads->next_ns <= now_ns)
-        pass_starts(threads, now_ns);
-    pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, threads->next_ns};
-    uint8_t asked = track < threads->context->trace->track_count ? threads->slot_of_track[track]
-                                                                 : 0;
-    size_t first = asked ? asked - 1u : 0;
-    for (size_t i = 0; i < threads->count; i++) {
-        /* The asked thread first, then the others in their order. */
-        size_t slot = i == 0 ? first : i <= first ? i - 1 : i;
-        pyro_host_thread *thread = &threads->threads[slot];
-        int64_t end = leave_ended(threads->context, thread, now_ns);
-        best.until_ns = end < best.until_ns ? end : best.until_ns;
-        pyro_host_state state = state_of(threads->context, thread, now_ns);
-        if (state == PYRO_HOST_LOADING && thread->loading_until_ns < best.until_ns)
-            best.until_ns = thread->loading_until_ns;
-        if (!tells_more(state, best.state))
+    const pyro_trace *trace = threads->context->trace;
+    const uint32_t *by_time = threads->context->joins->by_time;
+    size_t next = threads->next, count = trace->count;
+    threads->next_ns = INT64_MAX;
+    for (; next < count; next++) {
+        uint32_t event = by_time[next];
+        pyro_host_thread *thread = thread_of(threads, event);
+        if (!thread)
             continue;
-        best.state = state;
-        best.event = thread->running;
+        if (trace->start_ns[event] > now_ns) {
+            threads->next_ns = trace->start_ns[event];
+            break;
+        }
+        thread->running = event;
+        thread->end_ns = INT64_MIN; /* the next request leaves it, if it has ended */
+        if (threads->has_loader)
+            note_loader(threads, thread, event);
     }
-    return best;
+    threads->next = next;
 }

@@ -193,7 +193,7 @@ bool pyro_find_in_use(pyro_finder *finder)
         seen[name] |= bit;
         finder->in_use |= uses_of(pyro_trace_text(trace, name), category);
     }
-    for (size_t i = 0; i < trace->count; i++)
+    for (size_t i = 0; i < trace->count && !(finder->in_use & PYRO_USE_FUSED); i++)
         if (finder->context->joins->phase[i] == PYRO_PHASE_OPTIMIZER &&
             trace->category[i] == PYRO_EVENT_OP)
             finder->in_use |= PYRO_USE_OPTIMIZER | uses_of_update(pyro_event_name(trace, i));

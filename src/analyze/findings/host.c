@@ -35,11 +35,10 @@ DETECTOR(single_process_loading)
     evidence->value = share(total < finder->span_ns ? total : finder->span_ns, finder->span_ns);
     evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
     evidence->gain_basis = "time in data loading while nothing else ran";
-    pyro_evidence_say(evidence,
-                      "the training process itself loaded %" PRId64
-                      " batch%s (num_workers=0), %.1f%% of %s",
-                      calls, calls == 1 ? "" : "es", evidence->value * 100,
-                      pyro_finder_whole(finder));
+    pyro_evidence_say(
+        evidence,
+        "the training process itself loaded %" PRId64 " batch%s (num_workers=0), %.1f%% of %s",
+        calls, calls == 1 ? "" : "es", evidence->value * 100, pyro_finder_whole(finder));
     return true;
 }
 
