@@ -52,7 +52,8 @@ static uint64_t first_needed(const pyro_session *session, const pyro_flight_job 
 {
     if (job->is_window)
         return job->begin_raw;
-    uint64_t from = pyro_flight_keeps_from(session, job->fired_raw);
+    uint64_t last = pyro_flight_last_raw(session);
+    uint64_t from = pyro_flight_keeps_from(session, last < job->fired_raw ? last : job->fired_raw);
     return job->begin_raw && job->begin_raw < from ? job->begin_raw : from;
 }
 

@@ -476,13 +476,28 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
                                                              : pyro_fail_memory(recording->error);
 }
 
+/* Whether a trigger saved the file: what had not ended was still running then. */
+static bool is_saved(const pyro_recording *recording)
+{
+    static const char key[] = PYRO_PROPERTY_TRIGGER;
+    const pyro_recorded_tables *tables = recording->tables;
+    for (uint32_t id = 1; id < tables->counts[PYRO_DATA_PROPERTY]; id++) {
+        const pyro_recorded_data *data = pyro_recorded_get(tables, PYRO_DATA_PROPERTY, id);
+        if (data->bytes && data->length > sizeof key && memcmp(data->bytes, key, sizeof key) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Goes from outer to inner spans, so that an inner one finds the end of the span around it. */
 static void close_unfinished(pyro_recording *recording)
 {
     pyro_trace *trace = recording->trace;
+    uint64_t saved_raw = is_saved(recording) ? recording->header.last.raw : 0;
     for (size_t i = 0; i < recording->unfinished_count; i++) {
         const pyro_unfinished *span = &recording->unfinished[i];
         uint64_t last_raw = recording->threads[span->thread].last_raw;
+        last_raw = saved_raw > last_raw ? saved_raw : last_raw;
         int64_t end_ns = span->around != PYRO_NO_EVENT
                              ? pyro_event_end_ns(trace, span->around)
                              : pyro_recording_time_ns(recording, last_raw);
