@@ -21,8 +21,7 @@ uint64_t pyro_flight_keeps_from(const pyro_session *session, uint64_t now)
     return now > kept ? now - kept : 0;
 }
 
-#define RECORDS \
-    ((PYRO_RECORDING_CHUNK_BYTES - sizeof(pyro_chunk_header)) / sizeof(pyro_record))
+#define RECORDS ((PYRO_RECORDING_CHUNK_BYTES - sizeof(pyro_chunk_header)) / sizeof(pyro_record))
 
 /* When the last record of a chunk that is being filled began. */
 static uint64_t last_in_chunk(const pyro_session *session, size_t index)

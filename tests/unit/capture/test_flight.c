@@ -227,7 +227,12 @@ static void test_steps_of_an_optimizer(void **state)
 static void test_old_records_are_left_out(void **state)
 {
     (void)state;
+    int open = 0;
     start("3 steps", "SIGUSR1", RING);
+    begin_span((pyro_record){.kind = PYRO_RECORD_OP, .sequence = -1}, "runs all the time", NULL, 0,
+               &open);
+    for (int i = 0; i < 20000; i++)
+        record_op("early", -1);
     for (int i = 0; i < 10; i++) {
         char name[32];
         snprintf(name, sizeof name, "op %d", i);
@@ -240,6 +245,8 @@ static void test_old_records_are_left_out(void **state)
     assert_int_equal(calls_of(one.analysis, "op 6"), 0);
     assert_int_equal(calls_of(one.analysis, "op 7"), 1);
     assert_int_equal(calls_of(one.analysis, "op 9"), 1);
+    assert_int_equal(calls_of(one.analysis, "runs all the time"), 1);
+    assert_int_equal(calls_of(one.analysis, "early"), 0);
     assert_int_equal(one.analysis->step_count, 3);
     close_saved(one);
     pyro_recorder_stop(NULL);
