@@ -52,7 +52,8 @@ static uint64_t first_needed(const pyro_session *session, const pyro_flight_job 
 {
     if (job->is_window)
         return job->begin_raw;
-    uint64_t from = pyro_flight_keeps_from(session, job->fired_raw);
+    uint64_t last = pyro_flight_last_raw(session);
+    uint64_t from = pyro_flight_keeps_from(session, last < job->fired_raw ? last : job->fired_raw);
     return job->begin_raw && job->begin_raw < from ? job->begin_raw : from;
 }
 
@@ -148,22 +149,33 @@ static void write_chunk(saver *saver)
     saver->written++;
 }
 
-/* Copies records up to the first that is not committed; tag first, as its writer stores it last. */
-__attribute__((no_sanitize("thread"))) static void copy_records(saver *saver, const char *from)
+static bool is_open_span(const pyro_record *record)
 {
+    return record->end_raw == 0 &&
+           (record->kind == PYRO_RECORD_OP || record->kind == PYRO_RECORD_LAYER ||
+            record->kind == PYRO_RECORD_MARK);
+}
+
+/* Copies records up to the first that is not committed; tag first, as its writer stores it last.
+ * Whether one of them has not ended. */
+__attribute__((no_sanitize("thread"))) static bool copy_records(saver *saver, const char *from)
+{
+    bool has_open = false;
     const pyro_chunk_header *header = (const pyro_chunk_header *)from;
     const pyro_record *records = (const pyro_record *)(header + 1);
     pyro_record *to = (pyro_record *)(saver->buffer + sizeof *header);
     uint32_t tag = (uint32_t)header->sequence;
     for (size_t i = 0; i < RECORDS; i++) {
         if (__atomic_load_n(&records[i].tag, __ATOMIC_ACQUIRE) != tag)
-            return;
+            break;
         const volatile uint64_t *words = (const volatile uint64_t *)&records[i];
         uint64_t copy[sizeof *to / sizeof(uint64_t)];
         for (size_t k = 0; k < sizeof copy / sizeof *copy; k++)
             copy[k] = words[k];
         memcpy(&to[i], copy, sizeof copy);
+        has_open |= is_open_span(&to[i]);
     }
+    return has_open;
 }
 
 /* Whether a chunk's records are all older than what is saved. Its owner may still write to it. */
@@ -189,7 +201,7 @@ static void save_chunk(saver *saver, const saved_chunk *chunk)
         return;
     }
     bool is_needed = !is_old(saver, chunk);
-    copy_records(saver, from);
+    is_needed |= copy_records(saver, from);
     pyro_live_blocks_add(&saver->blocks, (const pyro_chunk_header *)saver->buffer,
                          (const pyro_record *)(saver->buffer + sizeof(pyro_chunk_header)), RECORDS,
                          saver->from_raw);

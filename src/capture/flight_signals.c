@@ -78,35 +78,38 @@ static watched_signal *find(int number)
     return NULL;
 }
 
-/* What the program's handler would have done. */
-static void pass_on(watched_signal *of, bool is_owner, int number, siginfo_t *info, void *context)
+static bool is_default(const struct sigaction *action)
 {
-    const struct sigaction *before = &of->before[__atomic_load_n(&of->current, __ATOMIC_ACQUIRE)];
-    if (before->sa_flags & SA_SIGINFO) {
-        before->sa_sigaction(number, info, context);
-    } else if (before->sa_handler == SIG_DFL) {
-        if (!is_owner)
-            die_of(number);
-        else if (ends_process(number))
-            __atomic_store_n(&of->must_die, 1, __ATOMIC_RELEASE);
-    } else if (before->sa_handler != SIG_IGN) {
-        before->sa_handler(number);
-    }
+    return !(action->sa_flags & SA_SIGINFO) && action->sa_handler == SIG_DFL;
+}
+
+/* Asks the thread for a file. It may be done before this returns, so all it needs comes first. */
+static void ask(watched_signal *of, bool ends)
+{
+    uint64_t one = 1;
+    if (ends)
+        __atomic_store_n(&of->must_die, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&of->has_arrived, 1, __ATOMIC_RELEASE);
+    ssize_t written = write(wake, &one, sizeof one);
+    (void)written; /* the thread looks from time to time anyway */
 }
 
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
-    uint64_t one = 1;
     watched_signal *of = find(number);
     bool is_owner = owner == getpid();
-    if (of && is_owner) {
-        __atomic_store_n(&of->has_arrived, 1, __ATOMIC_RELEASE);
-        ssize_t written = write(wake, &one, sizeof one);
-        (void)written; /* the thread looks from time to time anyway */
-    }
-    if (of)
-        pass_on(of, is_owner, number, info, context);
+    if (!of)
+        return;
+    const struct sigaction *before = &of->before[__atomic_load_n(&of->current, __ATOMIC_ACQUIRE)];
+    if (is_owner)
+        ask(of, is_default(before) && ends_process(number));
+    if (before->sa_flags & SA_SIGINFO)
+        before->sa_sigaction(number, info, context);
+    else if (is_default(before) && !is_owner)
+        die_of(number);
+    else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN)
+        before->sa_handler(number);
     errno = saved;
 }
 

@@ -99,6 +99,7 @@ int pyro_recorder_stop(pyro_error *error)
     /* Passes wait for the collector, which may wait for `control`. */
     int status = pyro_recorder_wait(error);
     pyro_flight_drain(session);
+    pyro_flight_mark_kept(session);
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;

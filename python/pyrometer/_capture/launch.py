@@ -112,7 +112,7 @@ class Recording:
             _env.say(f"{self.path}: the disk is full; the rest is not recorded")
         elif status["state"] == _core.RECORDING_FULL:
             _env.say(f"{self.path}: --max-size was reached; the rest is not recorded")
-        elif status["dropped_chunks"] and "saved_files" not in status:
+        elif status["dropped_chunks"] and not os.environ.get("PYROMETER_ON"):
             _env.say(f"{self.path}: only the last part was kept (--keep-last)")
         if status.get("skipped_triggers"):
             _env.say(f"{status['skipped_triggers']:,} triggers beyond --max-files saved nothing")

@@ -90,6 +90,11 @@ class Observers:
     def _fall_back(self, settings: Settings, reason: str) -> None:
         from pyrometer._capture import torch_profiler
 
+        if settings.is_bounded:
+            _env.say(f"ops are not recorded: {reason} (details: pyrometer doctor)")
+            _core.recorder_property("missing", f"ops ({reason})")
+            _core.recorder_property("ops", "missing")
+            return
         lost = ", ".join([*torch_profiler.missing(settings.flags), "ops of other threads"])
         _env.say(
             f"ops come from torch.profiler, which costs more and does not record {lost}: "
@@ -132,7 +137,10 @@ def _observe_devices(settings: Settings) -> Any:
 
     way = collector.way(settings.gpu) if settings.devices else "none"
     if way in ("auto", "collector"):
-        return collector.Collector(settings, is_replaceable=way == "auto")
+        return collector.Collector(settings, way == "auto" and not settings.is_bounded)
+    if way == "torch" and settings.is_bounded:
+        _env.say("kernels are not recorded: torch.profiler would keep all of them in memory")
+        return None
     if way == "torch" and not settings.temporary:
         with_memory = bool(settings.flags & _core.RECORD_MEMORY)
         return devices.DeviceRecording(settings.path, with_memory, settings.warmup)

@@ -40,3 +40,9 @@ class Settings:
     quiet: bool = False  # do not report files of triggers
     nvtx: bool = False  # make layers NVTX ranges
     warmup: bool = False  # discard what is recorded before Session.begin()
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether memory must not grow with the run: torch.profiler, which keeps everything until
+        its end, cannot take the place of an observer."""
+        return self.keep is not None or self.triggers is not None

@@ -100,6 +100,7 @@ typedef struct pyro_recording {
     const pyro_foreign_span *foreign; /* and outside all of these */
     size_t foreign_count;
     uint32_t flags;            /* PYRO_RECORD_*: which records become rows */
+    bool is_saved;             /* by a trigger: spans that are open belong to it, however old */
     double ns_per_raw;
     pyro_error *error;
 

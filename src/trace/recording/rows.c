@@ -22,6 +22,18 @@ static uint32_t *none_of(size_t count)
     return ids;
 }
 
+/* Whether a trigger saved the file: what had not ended was still running then. */
+static bool is_saved(const pyro_recorded_tables *tables)
+{
+    static const char key[] = PYRO_PROPERTY_TRIGGER;
+    for (uint32_t id = 1; id < tables->counts[PYRO_DATA_PROPERTY]; id++) {
+        const pyro_recorded_data *data = pyro_recorded_get(tables, PYRO_DATA_PROPERTY, id);
+        if (data->bytes && data->length > sizeof key && memcmp(data->bytes, key, sizeof key) == 0)
+            return true;
+    }
+    return false;
+}
+
 int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
                          const pyro_recording_header *header, const pyro_recorded_tables *tables,
                          pyro_error *error)
@@ -33,6 +45,7 @@ int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
                                   .flags = UINT32_MAX,
                                   .ns_per_raw = 1 / header->raw_per_ns,
                                   .error = error,
+                                  .is_saved = is_saved(tables),
                                   .last_raw = header->first.raw};
     recording->names = none_of(tables->counts[PYRO_DATA_NAME]);
     recording->stacks = none_of(tables->counts[PYRO_DATA_STACK]);
@@ -401,6 +414,13 @@ static bool is_foreign(const pyro_recording *recording, uint32_t thread, uint64_
     return false;
 }
 
+static bool is_open_span(const pyro_record *record)
+{
+    return record->end_raw == 0 &&
+           (record->kind == PYRO_RECORD_OP || record->kind == PYRO_RECORD_LAYER ||
+            record->kind == PYRO_RECORD_MARK);
+}
+
 static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                        const pyro_record *record)
 {
@@ -418,6 +438,12 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
         return true;
     if (record->kind == PYRO_RECORD_HELD)
         return add_held(recording, thread, record);
+    pyro_record clipped;
+    if (recording->is_saved && record->start_raw < recording->from_raw && is_open_span(record)) {
+        clipped = *record;
+        clipped.start_raw = recording->from_raw;
+        record = &clipped;
+    }
     bool is_outside = record->start_raw < recording->from_raw ||
                       record->start_raw > recording->to_raw ||
                       is_foreign(recording, thread->number, record->start_raw);
@@ -480,9 +506,11 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
 static void close_unfinished(pyro_recording *recording)
 {
     pyro_trace *trace = recording->trace;
+    uint64_t saved_raw = recording->is_saved ? recording->header.last.raw : 0;
     for (size_t i = 0; i < recording->unfinished_count; i++) {
         const pyro_unfinished *span = &recording->unfinished[i];
         uint64_t last_raw = recording->threads[span->thread].last_raw;
+        last_raw = saved_raw > last_raw ? saved_raw : last_raw;
         int64_t end_ns = span->around != PYRO_NO_EVENT
                              ? pyro_event_end_ns(trace, span->around)
                              : pyro_recording_time_ns(recording, last_raw);

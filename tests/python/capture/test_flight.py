@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer._testing import core
+from pyrometer._testing import core, observer_build
 
 HERE = pathlib.Path(__file__).resolve().parent
 STUBS = HERE.parents[1] / "unit" / "device"
@@ -183,6 +183,20 @@ def test_refusals(tmp_path, options, message):
         pyrometer.capture(tmp_path / "run.pyro", **options)
     with pytest.raises(ValueError, match="need a path"):
         pyrometer.capture(on="oom")
+
+
+def test_without_the_observer_layers_are_recorded(tmp_path, monkeypatch, capsys):
+    def fail(flags):
+        raise observer_build.Unavailable("no compiler")
+
+    monkeypatch.setattr(observer_build, "start", fail)
+    with pyrometer.capture(tmp_path / "run.pyro", on="oom") as c:
+        Net()(torch.ones(1, 64))
+        c.save()
+    trace = pyrometer.trace(c.saved_files[0])
+    assert trace.layers["path"] == ["", "wide", "narrow"] and not len(trace.ops)
+    assert "ops are not recorded: no compiler" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
 
 
 @pytest.fixture(scope="module")

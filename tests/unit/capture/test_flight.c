@@ -227,7 +227,12 @@ static void test_steps_of_an_optimizer(void **state)
 static void test_old_records_are_left_out(void **state)
 {
     (void)state;
+    int open = 0;
     start("3 steps", "SIGUSR1", RING);
+    begin_span((pyro_record){.kind = PYRO_RECORD_OP, .sequence = -1}, "runs all the time", NULL, 0,
+               &open);
+    for (int i = 0; i < 20000; i++)
+        record_op("early", -1);
     for (int i = 0; i < 10; i++) {
         char name[32];
         snprintf(name, sizeof name, "op %d", i);
@@ -240,9 +245,15 @@ static void test_old_records_are_left_out(void **state)
     assert_int_equal(calls_of(one.analysis, "op 6"), 0);
     assert_int_equal(calls_of(one.analysis, "op 7"), 1);
     assert_int_equal(calls_of(one.analysis, "op 9"), 1);
+    assert_int_equal(calls_of(one.analysis, "runs all the time"), 1);
+    assert_int_equal(calls_of(one.analysis, "early"), 0);
     assert_int_equal(one.analysis->step_count, 3);
     close_saved(one);
     pyro_recorder_stop(NULL);
+    one = open_saved(file); /* so does the recording itself, once it is complete */
+    assert_int_equal(calls_of(one.analysis, "op 6"), 0);
+    assert_int_equal(calls_of(one.analysis, "op 7"), 1);
+    close_saved(one);
 }
 
 /* An allocation that failed, as the observers of memory record it. */
@@ -262,6 +273,25 @@ static void record_failure(int64_t bytes)
     pyro_record_commit(thread, room);
     pyro_recorder_leave(thread);
     api->out_of_memory(bytes, 0, -1);
+}
+
+/* A program that hangs: the file ends with what it did last, however long ago. */
+static void test_idle_program(void **state)
+{
+    (void)state;
+    int op = 0;
+    start("10ms", "SIGUSR1", RING);
+    record_op("aten::last", -1);
+    begin_span((pyro_record){.kind = PYRO_RECORD_OP, .sequence = -1}, "aten::hangs", NULL, 0, &op);
+    usleep(50000);
+    pyro_flight_trigger("save", "now");
+    pyro_flight_wait();
+    opened one = open_saved(saved_as("save", 1));
+    assert_int_equal(calls_of(one.analysis, "aten::last"), 1);
+    assert_int_equal(calls_of(one.analysis, "aten::hangs"), 1);
+    assert_true(one.analysis->span_ns >= 50000000); /* until the file was saved */
+    close_saved(one);
+    end_span(&op, NULL, 0);
 }
 
 /* Allocations whose records were dropped long ago are in the file, with their layer and op. */
@@ -505,6 +535,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_usual_steps_save_nothing, remove_files),
     cmocka_unit_test_teardown(test_steps_of_an_optimizer, remove_files),
     cmocka_unit_test_teardown(test_old_records_are_left_out, remove_files),
+    cmocka_unit_test_teardown(test_idle_program, remove_files),
     cmocka_unit_test_teardown(test_who_held_the_memory, remove_files),
     cmocka_unit_test_teardown(test_bounded, remove_files),
     cmocka_unit_test_teardown(test_limit_of_files, remove_files),
