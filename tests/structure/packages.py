@@ -20,7 +20,8 @@ PACKED = {
     ".clang-format", ".editorconfig", ".git-blame-ignore-revs", ".gitignore", "ARCHITECTURE.md",
     "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "Makefile",
     "README.md", "catalog", "cli", "cmake", "docs", "examples", "include", "mkdocs.yml",
-    "pyproject.toml", "pyrometer.pc.in", "python", "requirements", "schemas", "scripts", "src", "web",
+    "pyproject.toml", "pyrometer.pc.in", "python", "requirements", "schemas", "scripts", "src",
+    "web",
 }  # fmt: skip
 LEFT_OUT = {".ci", "bench", "fuzz", "tests"}
 # Packed where it was built: git does not have it.
