@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/lanes.h"
+#include "analyze/power/power.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
 #include "base/containers/buf.h"
@@ -45,6 +46,7 @@ static void describe_trace(pyro_analysis_context *context)
     const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
     context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
     result->device_known = context->chip != NULL;
+    pyro_context_find_peaks(context);
     result->has_layers = context->joins->has_layers;
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
@@ -207,6 +209,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
                                    whole->lane_arenas);
     if (status == PYRO_OK)
         status = pyro_make_serving(&context);
+    if (status == PYRO_OK)
+        status = pyro_make_power(&context);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

@@ -36,6 +36,7 @@ def capture(
     keep_last: bool = False,
     overwrite: bool = True,
     gpu: str | None = None,
+    gpu_sampling: float | None = None,
 ) -> Capture:
     """Records what PyTorch does in a block of code, on all threads.
 
@@ -59,6 +60,8 @@ def capture(
         gpu: how kernels are recorded: "collector" by CUPTI into the recording; "torch" by
             torch.profiler into FILE.devices.json; "none". Default "auto", or PYROMETER_GPU: the
             collector; torch.profiler on ROCm, or if another profiler of this process uses CUPTI.
+        gpu_sampling: seconds between samples of the GPU's power, energy, clocks, temperature and
+            use; 0 for none. Default 0.1, or PYROMETER_GPU_SAMPLING.
 
     Raises:
         Error: capturing does not work in this version of Python.
@@ -73,7 +76,7 @@ def capture(
     if problem is not None:
         raise Error(problem)
     _env.require_torch("pyrometer.capture()")
-    from pyrometer._capture import collector, observers
+    from pyrometer._capture import collector, gpu_samples, observers
 
     if keep_last and not max_size:
         raise ValueError("keep_last requires a size limit: set max_size")
@@ -86,7 +89,8 @@ def capture(
         storages=storages,
     )
     collector.way(gpu)  # raises ValueError
-    return Capture(path, flags, max_size or 0, keep_last, overwrite, gpu)
+    gpu_samples.interval(gpu_sampling)  # the same
+    return Capture(path, flags, max_size or 0, keep_last, overwrite, gpu, gpu_sampling)
 
 
 class Capture:
@@ -102,6 +106,7 @@ class Capture:
         keep_last: bool,
         overwrite: bool,
         gpu: str | None = None,
+        gpu_sampling: float | None = None,
     ) -> None:
         self._is_own = path is None
         if path is None:
@@ -116,6 +121,7 @@ class Capture:
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
             gpu=gpu,
+            gpu_sampling=gpu_sampling,
         )
         self._is_done = self._is_inside_run = False
         self.status: dict[str, Any] = {}

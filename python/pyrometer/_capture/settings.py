@@ -33,4 +33,5 @@ class Settings:
     temporary: bool = False
     devices: bool = True
     gpu: str | None = None  # how kernels are recorded: one of WAYS
+    gpu_sampling: float | None = None  # seconds between samples of power and clocks; 0: none
     warmup: bool = False  # discard what is recorded before Session.begin()

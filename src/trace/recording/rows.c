@@ -302,7 +302,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                                       [PYRO_RECORD_DEVICE] = PYRO_RECORD_DEVICES,
                                       [PYRO_RECORD_THREAD] = UINT32_MAX,
                                       [PYRO_RECORD_CALL] = PYRO_RECORD_DEVICES,
-                                      [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES};
+                                      [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES,
+                                      [PYRO_RECORD_COUNTER] = PYRO_RECORD_DEVICES};
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
         return true;
     bool is_outside = record->start_raw < recording->from_raw ||
@@ -323,6 +324,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
         return add_memory(recording, thread, record);
     case PYRO_RECORD_CALL:
         return add_call(recording, thread, record);
+    case PYRO_RECORD_COUNTER:
+        return pyro_recording_counter(recording, record);
     default:
         return true; /* future kinds */
     }
