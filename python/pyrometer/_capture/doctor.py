@@ -28,7 +28,7 @@ def check(name: str, state: str, text: str, remedy: str = "") -> Check:
 def look_around() -> list[Check]:
     checks = [_python(), _torch()]
     if checks[-1]["state"] != "problem":
-        checks += [_compiler(), _observer(), _devices(), _collector()]
+        checks += [_compiler(), _observer(), _devices(), _collector(), _samples()]
     return [*checks, _cache(), _recording(), _clock(), _perf(), _peaks()]
 
 
@@ -145,6 +145,35 @@ def _collector(run_kernel: Callable[[], None] = _run_kernel) -> Check:
         return check("collector", "note", f"{about} reports no kernel", "--gpu torch")
     error_us = status["clock_error_ns"] / 1000
     return check("collector", "ok", f"{about}; device times are exact to {error_us:.1f} us")
+
+
+def _samples(seconds: float = 3) -> Check:
+    """Samples the GPU that torch uses, and says what the driver does not report."""
+    import torch
+
+    if not torch.cuda.is_available() or torch.version.hip:
+        return check("gpu samples", "ok", "not needed")
+    torch.zeros(1, device="cuda")
+    _core.gpu_sampling_start(0.01)
+    end = time.monotonic() + seconds
+    while _core.gpu_sampling_status()["samples"] < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    _core.gpu_sampling_stop()
+    return _describe_samples(_core.gpu_sampling_status())
+
+
+def _describe_samples(status: dict[str, Any]) -> Check:
+    if not status["samples"]:
+        reason = status["reason"] or "the driver's library does not return"
+        text = f"power and clocks are not recorded: {reason}"
+        return check("gpu samples", "note", text, "install the driver's libnvidia-ml.so.1")
+    each_us = status["cost_ns"] / status["samples"] / 1000
+    energy = "energy counter" if status["has_energy"] else "no energy counter"
+    units = "use of units" if status["has_units"] else "no use of units (needs Hopper)"
+    power = "power as a mean of 1 s" if status["power_is_mean"] else "instant power"
+    text = f"{power}, {energy}, {units}; {each_us:.0f} us per sample"
+    missing = f"; the driver lacks {status['missing']}" if status["missing"] else ""
+    return check("gpu samples", "ok", text + missing)
 
 
 def _is_writable(folder: str) -> bool:

@@ -70,6 +70,16 @@ def test_chrome_json_has_the_counters_and_reads_the_same(found):
     assert sampled["places"] == [0]
 
 
+def test_doctor_says_what_the_driver_reports(found):
+    from pyrometer._testing import doctor
+
+    check = doctor._describe_samples(found["sampled"]["status"])
+    assert check["state"] == "ok" and "instant power, energy counter, use of units" in check["text"]
+    assert "the driver lacks GPU temperature" in check["text"]
+    check = doctor._describe_samples({"samples": 0, "reason": "libnvidia-ml.so.1 is missing"})
+    assert check["state"] == "note" and "libnvidia-ml.so.1 is missing" in check["text"]
+
+
 def test_sampling_can_be_switched_off(found):
     assert found["off"] == [0, 0, 0]
 
