@@ -247,8 +247,7 @@ def _peaks() -> Check:
         return check(
             "peaks",
             "note",
-            "not measured: pyrometer trace compares GPUs with their data sheets and the host with "
-            "nothing",
+            "not measured: shares of the peak use data sheets, or are missing",
             "pyrometer doctor --calibrate",
         )
 
