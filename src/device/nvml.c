@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENSOR_GPU = 0, FIELD_INSTANT_POWER = 186, SCOPE_GPU = 0, TYPE_UNSIGNED = 1 };
+enum { SENSOR_GPU = 0, FIELD_INSTANT_POWER = 186, SCOPE_GPU = 0 };
+
+/* Types of a field's value. */
+enum { TYPE_DOUBLE = 0, TYPE_UNSIGNED = 1, TYPE_LONG = 2, TYPE_LONG_LONG = 3 };
 
 _Static_assert(sizeof(pyro_nvml_field) == 40 && sizeof(pyro_nvml_pci) == 68,
                "structures of the driver's library");
@@ -116,10 +119,19 @@ double pyro_nvml_instant_power_w(const pyro_nvml *nvml, void *device)
 {
     pyro_nvml_field field = {.field = FIELD_INSTANT_POWER, .scope = SCOPE_GPU};
 
-    if (!nvml->fields || nvml->fields(device, 1, &field) != 0 || field.result != 0 ||
-        field.type != TYPE_UNSIGNED)
+    if (!nvml->fields || nvml->fields(device, 1, &field) != 0 || field.result != 0)
         return NAN;
-    return field.value.integer / 1000.0;
+    switch (field.type) {
+    case TYPE_DOUBLE:
+        return field.value.real / 1000;
+    case TYPE_UNSIGNED:
+        return field.value.integer / 1000.0;
+    case TYPE_LONG:
+    case TYPE_LONG_LONG:
+        return (double)field.value.long_integer / 1000;
+    default:
+        return NAN;
+    }
 }
 
 double pyro_nvml_energy_j(const pyro_nvml *nvml, void *device)
