@@ -101,7 +101,7 @@ static void read_units(sampled_device *device, double *values)
     values[PYRO_GPU_VALUE_NVLINK_RECEIVED] = units[PYRO_GPM_NVLINK_RECEIVED];
 }
 
-/* Power and energy come first, between the two readings of the clock. */
+/* The energy counter comes first, between two readings of the clock: it moves all the time. */
 static void query(size_t number, pyro_gpu_sample *sample)
 {
     const pyro_visible_device *visible = &the.visible.items[number];
@@ -112,13 +112,13 @@ static void query(size_t number, pyro_gpu_sample *sample)
     sample->device = (unsigned)number;
     uint64_t begun = the.sink->now();
     values[PYRO_GPU_VALUE_ENERGY] = pyro_nvml_energy_j(&the.nvml, device);
+    sample->time = begun + (the.sink->now() - begun) / 2;
     if (!the.power_is_mean)
         values[PYRO_GPU_VALUE_POWER] = pyro_nvml_instant_power_w(&the.nvml, device);
     if (isnan(values[PYRO_GPU_VALUE_POWER])) {
         values[PYRO_GPU_VALUE_POWER] = pyro_nvml_power_w(&the.nvml, device);
         the.power_is_mean = true;
     }
-    sample->time = begun + (the.sink->now() - begun) / 2;
     values[PYRO_GPU_VALUE_SM_CLOCK] = pyro_nvml_clock_mhz(&the.nvml, device, PYRO_NVML_CLOCK_SM);
     values[PYRO_GPU_VALUE_MEMORY_CLOCK] = pyro_nvml_clock_mhz(&the.nvml, device,
                                                               PYRO_NVML_CLOCK_MEMORY);

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 typedef struct pyro_gpu_sample {
-    uint64_t time; /* on the receiver's clock, in the middle of the queries */
+    uint64_t time; /* of the energy, on the receiver's clock */
     unsigned device; /* number of the device in the program */
     double values[PYRO_GPU_VALUE_COUNT]; /* NaN: unknown */
 } pyro_gpu_sample;

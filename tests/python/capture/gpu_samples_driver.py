@@ -43,7 +43,7 @@ def missing():
 
 def sampled():
     os.environ |= {"PYRO_NVML": STUB, "PYRO_STUB_GPU": "1755:0x20", "PYRO_STUB_GPM": "1"}
-    block, said = record("run.pyro", samples=5, gpu_sampling=0.002)
+    block, said = record("run.pyro", samples=5, gpu_sampling=0.02)
     trace = block.trace()
     block.export_chrome_trace(FOLDER / "run.json")
     events = json.loads((FOLDER / "run.json").read_text())["traceEvents"]

