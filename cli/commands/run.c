@@ -20,6 +20,7 @@ typedef struct run_values {
     const char *output, *max_size, *keep_last, *triggers, *python, *output_dir;
     int64_t max_files;
     int gpu; /* index of gpu_ways */
+    double gpu_sampling; /* seconds; negative: the package decides */
     bool force, nvtx, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
 } run_values;
 
@@ -54,6 +55,17 @@ static const char *const gpu_ways[] = {"auto", "collector", "torch", "none", NUL
              "torch.profiler; none; auto: the collector where it works.", \
      .default_text = "auto", \
      .choices = gpu_ways}
+
+/* PYROMETER_GPU_SAMPLING in the program. */
+#define GPU_SAMPLING_OPTION \
+    {.long_name = "gpu-sampling", \
+     .kind = PYRO_OPTION_NUMBER, \
+     .offset = offsetof(run_values, gpu_sampling), \
+     .maximum = 60, \
+     .metavar = "SECONDS", \
+     .help = "Interval between samples of the GPU's power, energy, clocks, temperature and use, " \
+             "by NVML; 0: no samples.", \
+     .default_text = "0.1"}
 
 #define HELP_OPTION \
     {.long_name = "help", \
@@ -146,6 +158,7 @@ static const pyro_option what_options[] = {
      .offset = offsetof(run_values, nvtx),
      .help = "Make every call of a layer an NVTX range, and the run a range of the CUDA profiler, "
              "for nsys."},
+    GPU_SAMPLING_OPTION,
     {.long_name = NULL},
 };
 
@@ -385,9 +398,12 @@ static bool set_folder(const char *folder)
     return done;
 }
 
-static bool set_gpu(int way)
+static bool set_gpu(int way, double sampling_s)
 {
-    bool done = way == 0 || setenv("PYROMETER_GPU", gpu_ways[way], 1) == 0;
+    char text[32];
+    snprintf(text, sizeof text, "%g", sampling_s);
+    bool done = (way == 0 || setenv("PYROMETER_GPU", gpu_ways[way], 1) == 0) &&
+                (sampling_s < 0 || setenv("PYROMETER_GPU_SAMPLING", text, 1) == 0);
 
     if (!done)
         pyro_common_complain("out of memory");
@@ -416,7 +432,8 @@ static int start_program(const run_values *values, int argc, char **argv, bool r
     int exit_code = PYRO_EXIT_ERROR;
 
     if (package && (!record || set_recording(values, argc, argv)) &&
-        set_folder(values->output_dir) && set_gpu(values->gpu) && set_startup(package))
+        set_folder(values->output_dir) && set_gpu(values->gpu, values->gpu_sampling) &&
+        set_startup(package))
         exit_code = become_python(python, argc, argv);
     free(package);
     free(python);
@@ -425,7 +442,7 @@ static int start_program(const run_values *values, int argc, char **argv, bool r
 
 static int run_program(const pyro_command *command, int argc, char **argv, bool record)
 {
-    run_values values = {0};
+    run_values values = {.gpu_sampling = -1};
     pyro_error error;
     int used = 0;
 

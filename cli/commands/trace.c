@@ -22,8 +22,7 @@ typedef struct trace_values {
     int64_t step;  /* -1: not given */
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *steps_from, *model;
-    const char *annotations;
-    const char *provenance;
+    const char *annotations, *provenance, *peaks;
     const char *chrome;
     pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
@@ -166,6 +165,13 @@ static const pyro_option output_options[] = {
      .help =
          "List known defects of the trace with their causes (--by defect): lost kernels, missing "
          "launches, clocks that disagree, damage. Exit with 1 if one makes numbers wrong."},
+    {.long_name = "peaks",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, peaks),
+     .metavar = "FILE",
+     .help = "Peak rates that pyrometer doctor --calibrate measured on the machine of the trace.",
+     .default_text = "those of this machine",
+     .completion = PYRO_COMPLETE_FILE},
     {.long_name = "threads",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, threads),
@@ -484,6 +490,19 @@ static int check_values(const trace_values *values, const pyro_words *files)
                : PYRO_EXIT_ERROR;
 }
 
+static int load_peaks(trace_run *run, pyro_peaks *peaks)
+{
+    const char *path = run->values->peaks;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (path && pyro_peaks_read(peaks, path, &error) != PYRO_OK)
+        return pyro_common_fail(path, &error);
+    if (path || pyro_peaks_load(peaks))
+        run->analysis.peaks = peaks;
+    return PYRO_EXIT_FINE;
+}
+
 static int run_files(const trace_values *values, const pyro_words *files)
 {
     trace_run run = {
@@ -510,8 +529,8 @@ static int run_files(const trace_values *values, const pyro_words *files)
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
     run.analysis.without_stacks = !wants_stacks;
 
-    if (pyro_peaks_load(&peaks))
-        run.analysis.peaks = &peaks;
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = load_peaks(&run, &peaks);
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
     else if (run.report.view != PYRO_TRACE_OVERVIEW && !run.report.report.verbose)

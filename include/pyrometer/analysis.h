@@ -47,15 +47,38 @@ static inline bool pyro_steps_are_inferred(pyro_step_source source)
     return source >= PYRO_STEPS_OPTIMIZER;
 }
 
-/* Measured peak rates of a machine; 0 where not measured. */
+/* Measured peak rates of the host or of a device; 0 where not measured. */
+typedef struct pyro_rates {
+    /* Of matrix products, by element type; float8 is e4m3. */
+    double float64_flops_per_s, float32_flops_per_s, tf32_flops_per_s, float16_flops_per_s;
+    double bfloat16_flops_per_s, float8_flops_per_s, int8_ops_per_s;
+    double attention_flops_per_s;
+    double bytes_per_s; /* of a copy: read and written bytes */
+    double gemv_bytes_per_s, elementwise_bytes_per_s, reduction_bytes_per_s;
+    double launch_ns; /* between two launches of the smallest op */
+} pyro_rates;
+
+#define PYRO_MOST_PEAKS 8
+#define PYRO_PEAKS_NAME 96
+
+typedef struct pyro_device_peaks {
+    char name[PYRO_PEAKS_NAME]; /* as torch prints it: "NVIDIA H200" */
+    pyro_rates rates;
+} pyro_device_peaks;
+
+/* What `pyrometer doctor --calibrate` measured on a machine. */
 typedef struct pyro_peaks {
-    double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
-    double int8_ops_per_s;
-    double bytes_per_s;
+    pyro_rates host;
+    pyro_device_peaks devices[PYRO_MOST_PEAKS]; /* one per name */
+    size_t device_count;
+    char measured[16]; /* date */
 } pyro_peaks;
-/* Loads what `pyrometer doctor --calibrate` measured on this machine; returns false if that is
- * missing or unreadable. */
+/* Loads the peaks of this machine; returns false if they are missing or unreadable. */
 PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
+/* Reads a file of peaks: pyrometer.peaks/1 or /2. */
+PYRO_API int pyro_peaks_read(pyro_peaks *peaks, const char *path, pyro_error *error);
+/* The rates of a device by its name; NULL: not measured. `peaks` may be NULL. */
+PYRO_API const pyro_rates *pyro_peaks_find(const pyro_peaks *peaks, const char *device_name);
 
 typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
@@ -71,7 +94,7 @@ typedef struct pyro_analysis_options {
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
-    const pyro_peaks *peaks; /* of the host; those of a device are looked up by its name */
+    const pyro_peaks *peaks; /* measured; NULL: those of a data sheet, by the device's name */
     const char *const *ignored_findings; /* ids that are left out; may be NULL */
     size_t ignored_finding_count;
 } pyro_analysis_options;
@@ -190,6 +213,9 @@ typedef struct pyro_layer_row {
     const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
     double flops_per_s; /* flops over its total time (device time if any); -1 unknown */
     double peak_share; /* of the hardware's peak with that dtype; -1 unknown */
+    double bytes_per_s; /* bytes over that time; -1 unknown */
+    double
+        bandwidth_share; /* of the hardware's peak for bytes; over 1: caches served; -1 unknown */
     int64_t shared_ns; /* of its own device time: its parts of kernels that are fused over several
                         * layers, which share their time by the bytes that each writes, else evenly */
 } pyro_layer_row;
@@ -205,6 +231,8 @@ typedef struct pyro_op_row {
     const char *dtype; /* of its first tensors: "float32", "float32, int64"; "" unknown */
     double flops_per_s; /* flops over the time of that work (device time if any); -1 unknown */
     pyro_phase phase; /* with most of its device (else host) time */
+    double peak_share; /* time that its flops take at the peaks of their types, of that time */
+    double bytes_per_s, bandwidth_share; /* as in pyro_layer_row */
 } pyro_op_row;
 
 typedef struct pyro_kernel_row {
@@ -308,6 +336,39 @@ typedef struct pyro_counter_row {
     int64_t samples;
     double min, mean, max;
 } pyro_counter_row;
+
+/*
+ * Power, energy and state of a device in a step, from samples of its driver (gpu_counters.h). -1 is
+ * unknown. An energy is right within energy_error_j: the sensor's update or the sampling interval,
+ * whichever is longer, times the power.
+ */
+typedef struct pyro_power_row {
+    int64_t step; /* number of the step; -1: the whole trace */
+    int device;
+    int64_t start_ns, span_ns, samples;
+    double mean_power_w, max_power_w;
+    double energy_j, energy_error_j;
+    const char *energy_basis; /* "counter": the driver's; "power": area below samples; "" */
+    int64_t tokens; /* of a serving step */
+    double joules_per_token;
+    double clock_mhz, min_clock_mhz; /* of the SMs: mean and lowest */
+    double temperature_c; /* highest */
+    double tensor_percent, dram_percent; /* mean use of tensor cores and memory bandwidth */
+    double throttled_share; /* of the samples: heat or hardware lowered the clocks */
+    double power_cap_share; /* of the samples: the power cap lowered them */
+} pyro_power_row;
+
+/* Over all steps. Sums are over devices, shares and limits are those of the worst device. */
+typedef struct pyro_power_summary {
+    int64_t devices, samples; /* 0: the trace has no samples */
+    const char *sensor; /* of power: "instant", "mean of 1 s"; "" unknown */
+    int64_t interval_ns, update_ns; /* between samples; between changes of the energy counter */
+    double mean_power_w, max_power_w; /* the largest sample of one device */
+    double energy_j, energy_error_j, energy_per_step_j, joules_per_token;
+    double min_clock_mhz, max_clock_mhz;
+    double heat_share, throttled_share, power_cap_share;
+    int64_t throttled_steps;
+} pyro_power_summary;
 
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
@@ -416,6 +477,9 @@ typedef struct pyro_unattributed {
 typedef struct pyro_analysis {
     const char *device_name; /* "NVIDIA H200"; "": no device */
     bool device_known; /* the chip is in hardware.def */
+    /* Where the peaks of shares come from: "measured" or "data sheet"; "": unknown. */
+    const char *peaks_from;
+    const char *peaks_measured; /* date; "" */
     int64_t start_ns, span_ns;
     int64_t device_total_ns; /* sum over kernels, copies and memsets */
     int64_t device_busy_ns; /* their union, over all devices */
@@ -451,6 +515,9 @@ typedef struct pyro_analysis {
     size_t collective_count;
     const pyro_counter_row *counters; /* by name */
     size_t counter_count;
+    const pyro_power_row *power; /* by step, then by device */
+    size_t power_count;
+    pyro_power_summary power_summary;
     const pyro_copy_row *copies;
     size_t copy_count;
     const pyro_sync_row *syncs;

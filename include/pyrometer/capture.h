@@ -188,6 +188,38 @@ PYRO_API void pyro_devices_probe(pyro_devices_status *status);
 PYRO_API uint32_t pyro_recorder_device(const pyro_device_data *data, const char *name);
 
 /*
+ * Samples of the GPUs that this process uses (gpu_counters.h), by NVML on a thread of the recorder,
+ * recorded as counters. Samples are recorded while a session is running.
+ */
+typedef enum pyro_gpu_sampling_state {
+    PYRO_GPU_SAMPLING_OFF = 0,
+    PYRO_GPU_SAMPLING_ON = 1, /* or starting: loading NVML takes a moment */
+    PYRO_GPU_SAMPLING_NO_LIBRARY = 2,
+    PYRO_GPU_SAMPLING_NO_DEVICE = 3,
+    PYRO_GPU_SAMPLING_FAILED = 4
+} pyro_gpu_sampling_state;
+
+typedef struct pyro_gpu_sampling_status {
+    pyro_gpu_sampling_state state; /* a failure stays until the next start */
+    char reason[256];   /* one line, unless the state is on or off */
+    char missing[256];  /* counters that the driver does not have; "": none */
+    uint64_t devices, samples, interval_ns;
+    uint64_t cost_ns;   /* of all samples, on the sampler's thread */
+    bool has_units;     /* performance metrics: Hopper and later */
+    bool has_energy;    /* the energy counter: Volta and later */
+    bool power_is_mean; /* over about a second, not instant */
+    bool is_instance;   /* a MIG instance: power, energy and clocks are of its whole GPU */
+    bool from_driver;   /* CUDA says which device is which, not environment variables */
+} pyro_gpu_sampling_status;
+
+/* Samples every `interval_ns` (1 ms to 60 s; 0: every 100 ms), less often where a sample takes more
+ * than a twentieth of that. Does nothing if it is on. */
+PYRO_API pyro_gpu_sampling_state pyro_gpu_sampling_start(int64_t interval_ns);
+/* Takes a last sample; returns within 100 ms. */
+PYRO_API void pyro_gpu_sampling_stop(void);
+PYRO_API void pyro_gpu_sampling_look(pyro_gpu_sampling_status *status);
+
+/*
  * A pass is everything between pyro_pass_begin and pyro_pass_end on all threads, except for passes
  * that other threads began. A thread of the recorder writes it to a file of Chrome JSON, under a
  * temporary name that it then renames. pyro_recorder_wait waits until all ended passes are on disk

@@ -88,6 +88,7 @@ typedef enum pyro_record_kind {
     PYRO_RECORD_GRAPH_NODE = 9, /* pyro_graph_node_record */
     PYRO_RECORD_STEP = 10, /* a step, written at its end; `sequence` is its number */
     PYRO_RECORD_HELD = 11, /* pyro_held_record */
+    PYRO_RECORD_COUNTER = 12, /* pyro_counter_record */
 } pyro_record_kind;
 
 /* Bits of the scope of a call. */
@@ -191,6 +192,22 @@ typedef struct pyro_graph_node_record {
     uint32_t tag;
 } pyro_graph_node_record;
 
+#define PYRO_COUNTER_VALUES 5
+
+/* A sample of a counter of a device, in the space of a record. Its name consists of lines: the
+ * counter, then a series per value. */
+typedef struct pyro_counter_record {
+    uint64_t start_raw;
+    double values[PYRO_COUNTER_VALUES]; /* NaN: unknown */
+    uint32_t name; /* PYRO_DATA_NAME */
+    uint16_t device;
+    uint8_t count; /* of values */
+    uint8_t reserved;
+    uint8_t kind; /* PYRO_RECORD_COUNTER */
+    uint8_t padding[3];
+    uint32_t tag;
+} pyro_counter_record;
+
 typedef enum pyro_data_type {
     PYRO_DATA_NAME = 1, /* UTF-8 text */
     PYRO_DATA_SIGNATURE = 2, /* words as below: the inputs or outputs of an op */
@@ -247,6 +264,9 @@ typedef struct pyro_device_data {
 /* Properties: the largest error of the times of device work; records that were dropped. */
 #define PYRO_PROPERTY_DEVICE_CLOCK_ERROR "device_clock_error_ns"
 #define PYRO_PROPERTY_DEVICE_DROPPED "device_records_dropped"
+/* What the samples of power are: "instant", or "mean of 1 s"; with a MIG instance, "of the whole
+ * GPU" follows. */
+#define PYRO_PROPERTY_GPU_POWER "gpu_power_sensor"
 
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,

@@ -48,12 +48,16 @@ static int read_and_analyze(trace_object *self, const char *path, int threads,
                             const pyro_analysis_options *options, pyro_error *error)
 {
     pyro_trace_options reading = {.threads = threads};
+    pyro_analysis_options with_peaks = *options;
+    pyro_peaks peaks;
     int status;
 
     Py_BEGIN_ALLOW_THREADS
+    if (pyro_peaks_load(&peaks))
+        with_peaks.peaks = &peaks;
     status = pyro_trace_open(&self->trace, path, &reading, error);
     if (status >= 0)
-        status = pyro_trace_analyze(&self->analysis, self->trace, options, error);
+        status = pyro_trace_analyze(&self->analysis, self->trace, &with_peaks, error);
     Py_END_ALLOW_THREADS
     return status;
 }

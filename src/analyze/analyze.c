@@ -6,6 +6,7 @@
 #include "analyze/device/graph_rows.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/lanes.h"
+#include "analyze/power/power.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
 #include "base/containers/buf.h"
@@ -48,6 +49,7 @@ static void describe_trace(pyro_analysis_context *context)
     const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
     context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
     result->device_known = context->chip != NULL;
+    pyro_context_find_peaks(context);
     result->has_layers = context->joins->has_layers;
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
@@ -305,6 +307,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
         drop_host_rates(&whole->result);
         status = pyro_make_serving(&context);
     }
+    if (status == PYRO_OK)
+        status = pyro_make_power(&context);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

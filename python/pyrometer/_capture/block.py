@@ -40,6 +40,7 @@ def capture(
     overwrite: bool = True,
     gpu: str | None = None,
     nvtx: bool = False,
+    gpu_sampling: float | None = None,
 ) -> Capture:
     """Records what PyTorch does in a block of code, on all threads.
 
@@ -72,6 +73,8 @@ def capture(
             collector; torch.profiler on ROCm, or if another profiler of this process uses CUPTI.
         nvtx: make every call of a layer an NVTX range, and the block a range of the CUDA profiler,
             for nsys.
+        gpu_sampling: seconds between samples of the GPU's power, energy, clocks, temperature and
+            use; 0 for none. Default 0.1, or PYROMETER_GPU_SAMPLING.
 
     Raises:
         Error: capturing does not work in this version of Python.
@@ -87,7 +90,7 @@ def capture(
     if problem is not None:
         raise Error(problem)
     _env.require_torch("pyrometer.capture()")
-    from pyrometer._capture import collector, flight, observers
+    from pyrometer._capture import collector, flight, gpu_samples, observers
 
     keep, triggers = flight.keep_text(keep_last), flight.trigger_text(on)
     _core.flight_options(keep, triggers)  # raises ValueError
@@ -104,6 +107,7 @@ def capture(
         storages=storages,
     )
     collector.way(gpu)  # raises ValueError
+    gpu_samples.interval(gpu_sampling)  # the same
     return Capture(
         path,
         flags,
@@ -111,6 +115,7 @@ def capture(
         keep_last is True,
         overwrite,
         gpu,
+        gpu_sampling,
         keep=keep,
         triggers=triggers,
         max_files=max_files,
@@ -131,6 +136,7 @@ class Capture:
         keep_last: bool,
         overwrite: bool,
         gpu: str | None = None,
+        gpu_sampling: float | None = None,
         **more: Any,
     ) -> None:
         """`more`: further Settings."""
@@ -147,6 +153,7 @@ class Capture:
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
             gpu=gpu,
+            gpu_sampling=gpu_sampling,
             **more,
         )
         self._is_done = self._is_inside_run = False

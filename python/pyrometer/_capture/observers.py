@@ -57,6 +57,7 @@ class Observers:
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
+        self._gpu_samples: Any = None
         self._exits: Any = None
         self._ranges: Any = None
         self.description = "layers"
@@ -74,6 +75,7 @@ class Observers:
             from pyrometer._capture import ranges
 
             self._ranges = ranges.SessionRanges()
+        self._gpu_samples = _sample_gpus(settings)
 
     def _observe_ops(self, settings: Settings) -> None:
         from pyrometer._capture import observer_build, tensor_exits
@@ -127,6 +129,8 @@ class Observers:
             if self._devices is not None:
                 self._devices.stop()
         finally:
+            if self._gpu_samples is not None:  # after the last kernel has ended
+                self._gpu_samples.stop()
             if self._ops is not None:
                 self._ops.stop()
 
@@ -145,6 +149,15 @@ def _observe_devices(settings: Settings) -> Any:
         with_memory = bool(settings.flags & _core.RECORD_MEMORY)
         return devices.DeviceRecording(settings.path, with_memory, settings.warmup)
     return None
+
+
+def _sample_gpus(settings: Settings) -> Any:
+    """Samples of power and clocks; None where no kernels are wanted."""
+    from pyrometer._capture import collector, gpu_samples
+
+    if not settings.devices or collector.way(settings.gpu) == "none":
+        return None
+    return gpu_samples.Samples(settings)
 
 
 def start(settings: Settings) -> Observers:

@@ -39,6 +39,7 @@ class Settings:
     max_files: int = MAX_FILES  # per trigger
     quiet: bool = False  # do not report files of triggers
     nvtx: bool = False  # make layers NVTX ranges
+    gpu_sampling: float | None = None  # seconds between samples of power and clocks; 0: none
     warmup: bool = False  # discard what is recorded before Session.begin()
 
     @property

@@ -202,6 +202,7 @@ class Trace:
     copies: Table
     collectives: Table
     counters: Table
+    power: Table
     memory: Table
     defects: Table
     findings: Table
@@ -292,6 +293,11 @@ class Trace:
     def serving_summary(self) -> dict[str, Any]:
         """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
         return dict(self._data["serving_summary"])
+
+    @property
+    def power_summary(self) -> dict[str, Any]:
+        """Power and energy over all steps, with the sensor's limits; `samples` 0: not sampled."""
+        return dict(self._data["power_summary"])
 
     @property
     def launch(self) -> dict[str, Any]:

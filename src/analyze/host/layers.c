@@ -80,7 +80,9 @@ static int init_layers(void *data, pyro_analysis_context *context)
                                           .allocated_bytes = context->trace->has_memory ? 0 : -1,
                                           .dtype = "",
                                           .flops_per_s = -1,
-                                          .peak_share = -1};
+                                          .peak_share = -1,
+                                          .bytes_per_s = -1,
+                                          .bandwidth_share = -1};
     }
     return PYRO_OK;
 }
@@ -294,10 +296,17 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
             most = d;
     if (flops[most] > 0)
         row->dtype = pyro_dtype_name((pyro_dtype)most);
-    if (row->flops <= 0 || time_ns <= 0 || (on_device && has_replays(context)))
+    if (time_ns <= 0 || (on_device && has_replays(context)))
+        return;
+    if (row->bytes > 0) {
+        double reach = pyro_context_bytes_reach(context, on_device);
+        row->bytes_per_s = (double)row->bytes / ((double)time_ns / 1e9);
+        row->bandwidth_share = reach > 0 ? row->bytes_per_s / reach : -1;
+    }
+    if (row->flops <= 0)
         return;
     row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
-    double peak = flops[most] > 0 ? pyro_context_peak(context, on_device, (uint8_t)most) : 0;
+    double peak = flops[most] > 0 ? pyro_context_reach(context, on_device, (uint8_t)most) : 0;
     if (peak > 0)
         row->peak_share = row->flops_per_s / peak;
 }

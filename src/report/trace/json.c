@@ -194,6 +194,37 @@ static void write_serving_summary(pyro_json_writer *writer, const pyro_serving_s
     pyro_json_end_object(writer);
 }
 
+static void write_known_member(pyro_json_writer *writer, const char *name, double number)
+{
+    pyro_json_key(writer, name);
+    write_known(writer, number);
+}
+
+static void write_power_summary(pyro_json_writer *writer, const pyro_power_summary *summary)
+{
+    pyro_json_key(writer, "power_summary");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "devices", summary->devices);
+    pyro_json_member_integer(writer, "samples", summary->samples);
+    pyro_json_member_string(writer, "sensor",
+                            summary->sensor && summary->sensor[0] ? summary->sensor : NULL);
+    pyro_json_member_amount(writer, "interval_ns", summary->interval_ns);
+    pyro_json_member_amount(writer, "update_ns", summary->update_ns);
+    write_known_member(writer, "mean_power_w", summary->mean_power_w);
+    write_known_member(writer, "max_power_w", summary->max_power_w);
+    write_known_member(writer, "energy_j", summary->energy_j);
+    write_known_member(writer, "energy_error_j", summary->energy_error_j);
+    write_known_member(writer, "energy_per_step_j", summary->energy_per_step_j);
+    write_known_member(writer, "joules_per_token", summary->joules_per_token);
+    write_known_member(writer, "min_clock_mhz", summary->min_clock_mhz);
+    write_known_member(writer, "max_clock_mhz", summary->max_clock_mhz);
+    write_known_member(writer, "heat_share", summary->heat_share);
+    write_known_member(writer, "throttled_share", summary->throttled_share);
+    write_known_member(writer, "power_cap_share", summary->power_cap_share);
+    pyro_json_member_integer(writer, "throttled_steps", summary->throttled_steps);
+    pyro_json_end_object(writer);
+}
+
 static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
 {
     pyro_json_key(writer, "unattributed");
@@ -237,6 +268,9 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_string(writer, "device",
                             analysis->device_name[0] != '\0' ? analysis->device_name : NULL);
     pyro_json_member_boolean(writer, "device_known", analysis->device_known);
+    pyro_json_member_string(writer, "peaks_from",
+                            analysis->peaks_from && analysis->peaks_from[0] ? analysis->peaks_from
+                                                                            : NULL);
     pyro_json_member_amount(writer, "rank", trace->rank);
     pyro_json_member_amount(writer, "world_size", trace->world_size);
     pyro_json_member_boolean(writer, "has_layers", analysis->has_layers);
@@ -266,6 +300,8 @@ static void write_behind(pyro_json_writer *writer, const char *table, const pyro
         write_data_loading(writer, &analysis->data_loading);
     } else if (strcmp(table, "serving") == 0) {
         write_serving_summary(writer, &analysis->serving_summary);
+    } else if (strcmp(table, "power") == 0) {
+        write_power_summary(writer, &analysis->power_summary);
     }
 }
 

@@ -81,6 +81,7 @@ void pyro_write_trace_serving(pyro_trace_writer *w)
     }
     pyro_trace_draw(w, &table);
     write_steady(w);
+    pyro_write_trace_power(w);
 }
 
 /* Sums over the steps of a kind; -1 once one of them is unknown. */

@@ -293,6 +293,7 @@ static void write_steps(pyro_trace_writer *w)
 
     if (w->on_host && w->analysis->training_count == count) {
         pyro_write_trace_training(w);
+        pyro_write_trace_power(w);
         return;
     }
     pyro_trace_heading(w,
@@ -302,6 +303,7 @@ static void write_steps(pyro_trace_writer *w)
                        "time", shown, count);
     write_step_parts(w, shown);
     write_step_phases(w, shown);
+    pyro_write_trace_power(w);
 }
 
 /* What the host did in a gap, the most specific first. */

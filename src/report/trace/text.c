@@ -128,6 +128,8 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
         pyro_text_clean(&value, memory->device);
         write_field(w, "Peak memory:", &value);
     }
+    if (pyro_power_text(w->analysis, &value))
+        write_field(w, "GPU power:", &value);
 }
 
 /* "  Compute    12.3 ms   45.2%  ############" */
@@ -321,6 +323,8 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_report_request *request)
         pyro_write_trace_table(&w, options->view);
     if (options->view == PYRO_TRACE_LAYERS)
         pyro_write_trace_work(&w);
+    if (options->view == PYRO_TRACE_OPS)
+        pyro_write_trace_op_work(&w);
     write_warnings(&w, trace);
     if (options->view == PYRO_TRACE_OVERVIEW)
         pyro_write_trace_defect_list(&w);

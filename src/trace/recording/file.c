@@ -33,7 +33,10 @@ _Static_assert(sizeof(pyro_device_record) == sizeof(pyro_record) &&
                    sizeof(pyro_graph_node_record) == sizeof(pyro_record) &&
                    offsetof(pyro_graph_node_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_graph_node_record, tag) == offsetof(pyro_record, tag) &&
-                   sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32 &&
+                   sizeof(pyro_counter_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_counter_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_counter_record, tag) == offsetof(pyro_record, tag) &&
+                                      sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32 &&
                    sizeof(pyro_held_record) == sizeof(pyro_record) &&
                    offsetof(pyro_held_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_held_record, tag) == offsetof(pyro_record, tag),

@@ -161,6 +161,8 @@ bool pyro_recorded_work_call(pyro_recorded_work *work, const pyro_record *record
 bool pyro_recorded_work_node(pyro_recorded_work *work, const pyro_record *record, uint32_t row);
 int pyro_recording_place_work(pyro_recording *recording);
 void pyro_recorded_work_free(pyro_recorded_work *work);
+/* counters.c: adds a sample of a counter; false when memory is out. */
+bool pyro_recording_counter(pyro_recording *recording, const pyro_record *record);
 /* layers.c: names and paths of the layers that were called. */
 int pyro_recording_name_layers(pyro_recording *recording);
 

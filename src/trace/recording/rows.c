@@ -433,7 +433,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                                       [PYRO_RECORD_CALL] = PYRO_RECORD_DEVICES,
                                       [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES,
                                       [PYRO_RECORD_STEP] = UINT32_MAX,
-                                      [PYRO_RECORD_HELD] = PYRO_RECORD_MEMORY};
+                                      [PYRO_RECORD_HELD] = PYRO_RECORD_MEMORY,
+                                      [PYRO_RECORD_COUNTER] = PYRO_RECORD_DEVICES};
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
         return true;
     if (record->kind == PYRO_RECORD_HELD)
@@ -462,6 +463,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
         return add_memory(recording, thread, record);
     case PYRO_RECORD_CALL:
         return add_call(recording, thread, record);
+    case PYRO_RECORD_COUNTER:
+        return pyro_recording_counter(recording, record);
     default:
         return true; /* future kinds */
     }

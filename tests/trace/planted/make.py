@@ -82,6 +82,10 @@ class Trace:
         }
         self.events.append(event | {"ts": at, "args": args})
 
+    def counter(self, at, name, **series):
+        event = {"ph": "C", "name": name, "pid": 0, "tid": 0, "ts": at}
+        self.events.append(event | {"args": series})
+
     def frame(self, name, start, length):
         self.add("python_function", name, start, length)
 
@@ -309,6 +313,22 @@ def growth(leak):
     return t
 
 
+def throttled(count, **state):
+    """Ten steps of 100 ms, sampled every 10 ms; `count` samples have the state."""
+    t = Trace()
+    for i in range(10):
+        t.step(i, i * 100_000, 100_000)
+        t.kernel(i * 100_000 + 10, 99_980)
+    for i in range(101):
+        at, is_on = i * 10_000, 42 <= i < 42 + count
+        t.counter(at, "GPU power", W=600 if is_on else 400)
+        t.counter(at, "GPU energy", J=1000 + i * 4)
+        t.counter(at, "GPU clock", **{"SM MHz": 1410 if is_on else 1980, "memory MHz": 3201})
+        off = {"heat": 0, "hardware": 0, "power cap": 0, "clock setting": 0}
+        t.counter(at, "GPU throttle", **(off | state if is_on else off))
+    return t
+
+
 def optimizer(count):
     t = Trace()
     t.step(1, 0, 10000)
@@ -369,6 +389,8 @@ PLANTED = {
     "memory-nearly-full": (memory_peak(73 * GIB), memory_peak(71 * GIB)),
     "allocation-retries": (retries(True), retries(False)),
     "fragmentation": (memory_peak(40 * GIB, 60 * GIB), memory_peak(50 * GIB, 60 * GIB)),
+    "gpu-throttled": (throttled(6, heat=1, hardware=1), throttled(50, **{"power cap": 1}),
+                      throttled(1, heat=1)),
     "memory-growth": (growth(32 << 20), growth(4 << 20)),
     "single-tensor-optimizer": (optimizer(25), optimizer(15)),
     "zero-grad": (zero_grad("aten::zero_"), zero_grad("aten::detach")),
