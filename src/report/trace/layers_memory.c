@@ -20,8 +20,8 @@ static const pyro_table_column layer_columns[] = {
 
 /* With the part of the own time that is in kernels fused over several layers. */
 static const pyro_table_column fused_columns[] = {
-    {"Layer", false, true},    {"Calls", true, false}, {"Forward", true, false},
-    {"Backward", true, false}, {"Self", true, false},  {"Share", true, false},
+    {"Layer", false, true},    {"Calls", true, false},  {"Forward", true, false},
+    {"Backward", true, false}, {"Self", true, false},   {"Share", true, false},
     {"Fused", true, false},    {"FLOP/s", true, false}, {"Class", false, true},
 };
 
@@ -48,8 +48,8 @@ static void open_layer_table(const pyro_trace_writer *w, memory_layer_table *lay
         has_fused = has_fused || w->analysis->layers[i].shared_ns > 0;
 
     *layers = (memory_layer_table){
-        .with_class = width >= OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME +
-                                   (has_fused ? FUSED_COLUMN : 0),
+        .with_class = width >=
+                      OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME + (has_fused ? FUSED_COLUMN : 0),
         .with_fused = has_fused && !w->on_host && width >= OTHER_COLUMNS + FUSED_COLUMN,
         .whole_ns = w->on_host ? w->analysis->span_ns : w->whole_ns,
     };
