@@ -148,6 +148,18 @@ static void count_unknown(pyro_compiled *compiled, uint32_t event)
                      compiled->state->trace->duration_ns[event]);
 }
 
+/* The op that launched the work is of the same layer, so that its FLOPs count there. */
+static bool follow_work(pyro_compiled *compiled, const item *item)
+{
+    pyro_joins *joins = compiled->state->joins;
+    if (compiled->state->trace->category[item->unit] != PYRO_EVENT_OP ||
+        pyro_map_get(&compiled->is_done, item->work) == PYRO_MAP_NONE)
+        return true;
+    joins->call[item->unit] = joins->call[item->work];
+    joins->phase[item->unit] = joins->phase[item->work];
+    return pyro_map_put(&compiled->is_done, item->unit, 1);
+}
+
 static bool attribute(pyro_compiled *compiled, const item *item, const pyro_compiled_match *match,
                       bool is_marked)
 {
@@ -157,8 +169,9 @@ static bool attribute(pyro_compiled *compiled, const item *item, const pyro_comp
             count_unknown(compiled, event);
         return true;
     }
-    return item->work == PYRO_NO_EVENT ? pyro_compiled_attribute_op(compiled, event, match)
-                                       : pyro_compiled_attribute(compiled, event, match);
+    if (item->work == PYRO_NO_EVENT)
+        return pyro_compiled_attribute_op(compiled, event, match);
+    return pyro_compiled_attribute(compiled, event, match) && follow_work(compiled, item);
 }
 
 /* All items of one range. */
@@ -230,7 +243,7 @@ int pyro_compiled_gather(pyro_compiled *compiled)
             end++;
         ok = attribute_range(compiled, all.items + first, end - first);
     }
-    if (ok && !has_work)
+    if (ok)
         ok = spread_ops(compiled);
     free(all.items);
     return ok ? PYRO_OK : pyro_fail_memory(compiled->state->error);

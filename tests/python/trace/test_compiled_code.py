@@ -60,6 +60,11 @@ def test_layers_by_provenance(name):
     }
     assert rows["blocks.0"] == 2250 * STEPS and rows["blocks.1.norm"] == 6750 * STEPS
     assert rows["blocks.0.up"] == 0
+    flops = dict(zip(trace.layers.path, trace.layers.flops, strict=True))
+    product = STEPS * (2 * 32 * 64 * 256)
+    assert product <= flops["blocks.0.up"] <= 1.02 * product  # with the bias
+    assert product <= flops["blocks.1.down"] <= 1.02 * product
+    assert flops["blocks.0.norm"] is None or flops["blocks.0.norm"] == -1
     assert "100.0% of its time by provenance of 1 graphs" in notes(trace)
     assert "fused over several layers" in notes(trace)
     sources = dict(zip(trace.kernels.short_name, trace.kernels.source, strict=True))

@@ -81,7 +81,12 @@ def run_graph(trace, calls, start, key, rename=str, stacks=None, with_ops=True):
         at = start + 5 + number * 60
         kernel = rename(name) if name.startswith("triton_") else GEMM
         if with_ops:
-            trace.add("cpu_op", rename(op_of(name)), at, 8)
+            shapes = {}
+            if name == "extern_kernels.addmm":
+                up, down = [[256], [32, 64], [64, 256]], [[64], [32, 256], [256, 64]]
+                dims = up if number % 4 == 1 else down
+                shapes = {"Input Dims": dims, "Input type": ["float"] * 3}
+            trace.add("cpu_op", rename(op_of(name)), at, 8, **shapes)
         more = {"stack": [stacks[number]]} if stacks else {}
         trace.launch(kernel, at + 5, length, at + 1, **more)
 
