@@ -1,8 +1,6 @@
 /* How much of the past the flight recorder keeps, and what it remembers of the rest. */
 #include "capture/session.h"
 
-#include <stdio.h>
-
 static uint64_t oldest_step(const pyro_session *session)
 {
     const pyro_flight_steps *steps = &session->flight.steps;
@@ -52,18 +50,4 @@ void pyro_flight_drop_chunk(pyro_session *session, const pyro_chunk_header *chun
 {
     pyro_live_blocks_add(&session->flight.blocks, chunk, (const pyro_record *)(chunk + 1), RECORDS,
                          UINT64_MAX);
-}
-
-void pyro_flight_mark_kept(pyro_session *session)
-{
-    char text[sizeof PYRO_PROPERTY_DISCARDED + 24];
-    pthread_mutex_lock(&session->lock);
-    uint64_t from = session->is_running && !session->is_forked
-                        ? pyro_flight_keeps_from(session, pyro_flight_last_raw(session))
-                        : 0;
-    int length = snprintf(text, sizeof text, "%s%c%llu", PYRO_PROPERTY_DISCARDED, '\0',
-                          (unsigned long long)from);
-    if (from && length > 0)
-        pyro_data_add(session, PYRO_DATA_PROPERTY, text, (size_t)length + 1);
-    pthread_mutex_unlock(&session->lock);
 }

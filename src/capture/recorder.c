@@ -93,13 +93,28 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     return status;
 }
 
+/* At the end: readers skip what is older than what is kept, though its chunk was not reused. */
+static void mark_kept(pyro_session *session)
+{
+    char text[sizeof PYRO_PROPERTY_DISCARDED + 24];
+    pthread_mutex_lock(&session->lock);
+    uint64_t from = session->is_running && !session->is_forked
+                        ? pyro_flight_keeps_from(session, pyro_flight_last_raw(session))
+                        : 0;
+    int length = snprintf(text, sizeof text, "%s%c%llu", PYRO_PROPERTY_DISCARDED, '\0',
+                          (unsigned long long)from);
+    if (from && length > 0)
+        pyro_data_add(session, PYRO_DATA_PROPERTY, text, (size_t)length + 1);
+    pthread_mutex_unlock(&session->lock);
+}
+
 int pyro_recorder_stop(pyro_error *error)
 {
     pyro_session *session = &pyro_the_session;
     /* Passes wait for the collector, which may wait for `control`. */
     int status = pyro_recorder_wait(error);
     pyro_flight_drain(session);
-    pyro_flight_mark_kept(session);
+    mark_kept(session);
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;

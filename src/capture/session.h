@@ -187,8 +187,6 @@ void pyro_flight_complete(pyro_recorder_options *options);
 uint64_t pyro_flight_keeps_from(const pyro_session *session, uint64_t now);
 /* When the last record began: a program may have been idle since. Needs `lock`. */
 uint64_t pyro_flight_last_raw(const pyro_session *session);
-/* At the end: readers skip what is older, though its chunk was not reused; without `lock`. */
-void pyro_flight_mark_kept(pyro_session *session);
 /* Notes what later records need of a chunk that is about to be emptied; without `lock`. */
 void pyro_flight_drop_chunk(pyro_session *session, const pyro_chunk_header *chunk);
 
