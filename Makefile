@@ -17,8 +17,9 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
-.PHONY: all help deps python demo test test-c test-asan test-python test-observer-off test-pythons \
-        test-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage bench bench-gpu \
+.PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
+        test-pythons test-gpu soak-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage \
+        bench bench-gpu \
         fuzz lint format docs verify-models catalog verify-catalog install clean
 
 all:
@@ -32,6 +33,8 @@ help:
 #: make                build the tool (build/pyrometer) and the library
 #: make demo           install missing packages, build, and show what models cost
 #: make test           install missing packages, build, make .venv, and run all tests
+#: make web            build the page of pyrometer report (needs Node 18; installs it if missing)
+#: make test-web       run the tests of the page in Node and in Chromium
 #: make python         make .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       run the unit tests on x86-64, under qemu if needed (test-arm: on AArch64)
@@ -40,7 +43,8 @@ help:
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
-#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=files, PART=profiler, ONLY=vit_b_16
+#: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder, files or profiler, ONLY=vit_b_16
+#: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
@@ -63,17 +67,24 @@ python:
 	@scripts/install-deps.sh build python
 	@scripts/make-venv.sh torch
 
+web:
+	@scripts/install-deps.sh web
+	@scripts/build-web.sh --strict
+
 demo:
-	@scripts/install-deps.sh build
+	@scripts/install-deps.sh build web
+	@scripts/build-web.sh
 	@$(MAKE) --no-print-directory all
 	@scripts/demo.sh
 
 # In this order, because the Python tests need what the C tests check.
 test:
 	@scripts/make-venv.sh test --plan
-	@scripts/install-deps.sh test
+	@scripts/install-deps.sh test web
+	@scripts/build-web.sh
 	@$(MAKE) --no-print-directory test-c
 	@$(MAKE) --no-print-directory test-asan
+	@$(MAKE) --no-print-directory test-web
 	@$(MAKE) --no-print-directory test-python
 	@echo "All tests passed."
 
@@ -89,6 +100,12 @@ test-asan:
 	    -DPython3_EXECUTABLE="$$(scripts/find-python.sh)"
 	@cmake --build --preset asan
 	@ctest --preset asan -j $(JOBS)
+
+test-web:
+	@echo "== The page, in Node and in Chromium"
+	@scripts/install-deps.sh web chromium
+	@scripts/build-web.sh --strict
+	@cd web && PYRO_TOOL=$(CURDIR)/build/pyrometer npm test --silent
 
 test-python:
 	@echo "== Python package and models"
@@ -111,6 +128,9 @@ test-gpu:
 # Installs nothing. Each part takes less than eight minutes.
 bench-gpu:
 	@scripts/bench-gpu.sh --part $(or $(PART),overhead) $(if $(ONLY),--only "$(ONLY)")
+
+soak-gpu:
+	@scripts/soak-gpu.sh $(SECONDS)
 
 test-peers:
 	@scripts/install-deps.sh test

@@ -1,6 +1,6 @@
 """Measures the overhead of capturing on a GPU beside its floors and torch.profiler, in one process.
 
-    make bench-gpu [PART=overhead|files] [ONLY=resnet50]
+    make bench-gpu [PART=overhead|files|ladder|launches] [ONLY=resnet50]
 
 Part overhead: every round runs each variant once, in random order, with calls of the bare model
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
@@ -8,6 +8,9 @@ the variant's time divided by that of the bare calls around it, with a 95 % inte
 rounds. "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so
 its rounds come after all others, with their own control. The floors are CUPTI's records of kernels
 alone, dropped unread, and empty RecordFunction callbacks with inputs.
+
+Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
+steps for small kernels in a row.
 
 Part files: start and stop, the time until the file is finished, and a capture per forward pass.
 
@@ -28,11 +31,12 @@ import sys
 import tempfile
 import time
 
+import gpu_ladder
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 import pyrometer
-from capture import Figures, build_floor, captured, floor
+from capture import Figures, build_floor, captured
 from pyrometer._testing import core, finish_passes, observer_build, stop_watching
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -55,6 +59,11 @@ MODELS = {
 }
 
 
+def chosen_models(only):
+    """Names of models: the one of this name, else all whose names start so."""
+    return [only] if only in MODELS else [name for name in MODELS if name.startswith(only)]
+
+
 def build_cupti_floor():
     library = FOLDER / "cupti_floor.so"
     source = PEERS / "cupti_floor.c"
@@ -68,22 +77,6 @@ def build_cupti_floor():
 
 
 @contextlib.contextmanager
-def cupti_floor(library):
-    if library.floor_set(1):
-        sys.exit("CUPTI cannot record kernels")
-    try:
-        yield
-    finally:
-        library.floor_set(0)
-
-
-@contextlib.contextmanager
-def both_floors(cupti, record_function):
-    with cupti_floor(cupti), floor(record_function, False):
-        yield
-
-
-@contextlib.contextmanager
 def profiled(**options):
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options):
         yield
@@ -93,8 +86,8 @@ def our_ways():
     cupti, record_function = build_cupti_floor(), build_floor()
     return {
         "bare again": contextlib.nullcontext,
-        "kernel floor": lambda: cupti_floor(cupti),
-        "both floors": lambda: both_floors(cupti, record_function),
+        "kernel floor": lambda: gpu_ladder.cupti(cupti, gpu_ladder.KERNELS),
+        "both floors": lambda: gpu_ladder.cupti_and_ops(cupti, gpu_ladder.KERNELS, record_function),
         "layers and kernels": lambda: captured("layers", "devices"),
         "everything": lambda: captured(*FULL),
         "everything and stacks": lambda: captured(*FULL, "stacks"),
@@ -196,8 +189,7 @@ def report(name, ours, theirs, busy):
 
 
 def measure_overhead(options):
-    chosen = {name: MODELS[name] for name in MODELS if name.startswith(options.only)}
-    models = {name: torchvision_model(*what) for name, what in chosen.items()}
+    models = {name: torchvision_model(*MODELS[name]) for name in chosen_models(options.only)}
     ours = {
         name: Figures(measure(name, *pair, our_ways(), options)) for name, pair in models.items()
     }
@@ -205,6 +197,26 @@ def measure_overhead(options):
         name: Figures(measure(name, *pair, their_ways(), options)) for name, pair in models.items()
     }
     return [report(n, ours[n], theirs[n], busy_share(*models[n])) for n in models]
+
+
+def measure_ladder(options):
+    table = gpu_ladder.ways(build_cupti_floor(), build_floor(), FOLDER / "ladder.pyro")
+    models = {name: torchvision_model(*MODELS[name]) for name in chosen_models(options.only)}
+    rounds = {name: measure(name, *pair, table, options) for name, pair in models.items()}
+    results = []
+    for name, pair in models.items():  # counting uses captures that leave hooks behind
+        events = gpu_ladder.count_events(
+            FOLDER / "events.pyro", lambda calls, pair=pair: forwards(*pair, calls), 5
+        )
+        results.append(gpu_ladder.report(name, Figures(rounds[name]), events))
+    return results
+
+
+def measure_launches(options):
+    cupti = build_cupti_floor()
+    table = gpu_ladder.ways(cupti, build_floor(), FOLDER / "ladder.pyro")
+    table.update(gpu_ladder.ways_alone(cupti))
+    return gpu_ladder.measure_launches(table, options.rounds)
 
 
 def timed(call, *arguments):
@@ -294,10 +306,18 @@ def measure_files(options):
              "their_passes": their_passes}]  # fmt: skip
 
 
+PARTS = {
+    "overhead": measure_overhead,
+    "files": measure_files,
+    "ladder": measure_ladder,
+    "launches": measure_launches,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", choices=("overhead", "files"), default="overhead")
-    parser.add_argument("--only", default="", help="models whose names start so")
+    parser.add_argument("--part", choices=tuple(PARTS), default="overhead")
+    parser.add_argument("--only", default="", help="a model, or the start of their names")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--calls", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=50, help="per model and table")
@@ -313,7 +333,7 @@ def main():
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}, "
         f"Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}"
     )
-    results = measure_overhead(options) if options.part == "overhead" else measure_files(options)
+    results = PARTS[options.part](options)
     if options.json:
         options.json.write_text(json.dumps(results, indent=1) + "\n")
 

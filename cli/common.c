@@ -80,6 +80,15 @@ static int fail_extension(const pyro_common *common, pyro_error *error)
     return status;
 }
 
+static int check_page(pyro_error *error)
+{
+    pyro_page *page = NULL;
+    int status = pyro_page_new(&page, NULL, error);
+
+    pyro_page_free(page);
+    return status;
+}
+
 /* Sets the format. Rejects an unknown extension before any work is done. */
 static int choose_format(pyro_common *common, pyro_error *error)
 {
@@ -94,8 +103,11 @@ static int choose_format(pyro_common *common, pyro_error *error)
     else
         writer = pyro_format_of_file(common->report, common->output);
     if (writer) {
+        common->page = writer->format == PYRO_PAGE;
+        if (common->page)
+            writer = pyro_format_named(common->report, "json");
         common->format = writer->format;
-        return PYRO_OK;
+        return common->page ? check_page(error) : PYRO_OK;
     }
     if (common->format_name)
         return pyro_options_fail_choice(error, "format", pyro_format_names(common->report),
@@ -153,7 +165,7 @@ pyro_report_options pyro_common_report(const pyro_common *common)
     return options;
 }
 
-int pyro_common_write(const pyro_common *common, const char *text, size_t size)
+static int write_result(const pyro_common *common, const char *text, size_t size)
 {
     pyro_error error;
 
@@ -165,9 +177,48 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size)
     if (pyro_output_file(common->output, text, size, &error) != PYRO_OK)
         return pyro_common_fail(common->output, &error);
     if (!common->quiet)
-        pyro_common_say_written(common->output,
-                                pyro_writer_find(common->report, common->format)->name);
+        pyro_common_say_written(
+            common->output,
+            common->page ? "page" : pyro_writer_find(common->report, common->format)->name);
     return PYRO_EXIT_FINE;
+}
+
+int pyro_common_write_page(const pyro_common *common, pyro_page *page)
+{
+    pyro_error error;
+    char *html = NULL;
+    size_t size;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_page_finish(&html, &size, page, &error) != PYRO_OK)
+        return pyro_common_fail(common->output, &error);
+    exit_code = write_result(common, html, size);
+    pyro_free(html);
+    return exit_code;
+}
+
+/* The command's JSON as a page. */
+static int write_as_page(const pyro_common *common, const char *text, size_t size)
+{
+    pyro_page *page = NULL;
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_page_new(&page, NULL, &error) == PYRO_OK &&
+        pyro_page_add_json(page, common->output ? common->output : "result", text, size, &error) ==
+            PYRO_OK)
+        exit_code = pyro_common_write_page(common, page);
+    else
+        exit_code = pyro_common_fail(common->output, &error);
+    pyro_page_free(page);
+    return exit_code;
+}
+
+int pyro_common_write(const pyro_common *common, const char *text, size_t size)
+{
+    return common->page ? write_as_page(common, text, size) : write_result(common, text, size);
 }
 
 bool pyro_common_free_name(char name[PYRO_FREE_NAME], const char *stem)

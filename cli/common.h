@@ -7,6 +7,7 @@
 #include "cli/message.h"
 #include "cli/options/options.h"
 
+#include <pyrometer/page.h>
 #include <pyrometer/report.h>
 
 /* Values of pyro_common_options. */
@@ -19,6 +20,7 @@ typedef struct pyro_common {
     /* Set by pyro_common_parse: the kind of report, and the index of its format. */
     pyro_report_kind report;
     int format;
+    bool page; /* `format` is JSON, and pyro_common_write makes a page of it */
 } pyro_common;
 
 #define PYRO_COMMON_INIT {.format_name = NULL}
@@ -40,6 +42,8 @@ bool pyro_common_to_stdout(const pyro_common *common);
 
 /* Writes the result to its destination, reports that unless quiet, and returns the exit code. */
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
+/* The same for a page that has all its parts. */
+int pyro_common_write_page(const pyro_common *common, pyro_page *page);
 
 /* Appends a command to try next: "  pyrometer COMMAND OPERAND OPTION  # purpose". */
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,

@@ -41,3 +41,20 @@ set(embedded_sources
   ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S)
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S
   PROPERTIES OBJECT_DEPENDS "${skeletons};${catalog_index}")
+
+# The page without data (`make web`). A build without it works, and says so where a page is wanted.
+file(GLOB page_template CONFIGURE_DEPENDS web/dist/index.html)
+set(page_template_bytes "")
+set(page_template_size 0)
+if(page_template)
+  file(SIZE ${page_template} page_template_size)
+  set(page_template_bytes ".incbin \"${page_template}\"")
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_template})
+endif()
+configure_file(cmake/page_template.c.in ${CMAKE_CURRENT_BINARY_DIR}/generated/page_template.c @ONLY)
+configure_file(cmake/page_template.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/page_template.S @ONLY)
+list(APPEND embedded_sources
+  ${CMAKE_CURRENT_BINARY_DIR}/generated/page_template.c
+  ${CMAKE_CURRENT_BINARY_DIR}/generated/page_template.S)
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/page_template.S
+  PROPERTIES OBJECT_DEPENDS "${page_template}")

@@ -12,6 +12,9 @@ target_link_libraries(nvml_stub PRIVATE pyrometer_flags)
 # Simulates the work of a GPU.
 add_library(cupti_stub MODULE tests/unit/device/cupti_stub.c)
 target_link_libraries(cupti_stub PRIVATE pyrometer_flags)
+add_library(cupti_shared_stub MODULE tests/unit/device/cupti_stub.c)
+target_compile_definitions(cupti_shared_stub PRIVATE STUB_SHARED)
+target_link_libraries(cupti_shared_stub PRIVATE pyrometer_flags)
 # The libraries of torch's CUDA allocator, under their names.
 add_library(c10_stub SHARED tests/unit/device/c10_stub.c)
 add_library(c10_cuda_stub SHARED tests/unit/device/c10_cuda_stub.c)
@@ -56,6 +59,7 @@ foreach(room IN LISTS unit_rooms)
     UNIT_TEST_FILES="${CMAKE_CURRENT_SOURCE_DIR}/tests/files"
     UNIT_NVML_STUB="$<TARGET_FILE:nvml_stub>"
     UNIT_CUPTI_STUB="$<TARGET_FILE:cupti_stub>"
+    UNIT_CUPTI_SHARED_STUB="$<TARGET_FILE:cupti_shared_stub>"
     UNIT_C10_CUDA_STUB="$<TARGET_FILE:c10_cuda_stub>"
     UNIT_DATA_HOME="${no_data}"
     $<$<BOOL:${CMAKE_CROSSCOMPILING}>:UNIT_EMULATED>)
@@ -64,7 +68,7 @@ foreach(room IN LISTS unit_rooms)
   # Optimizing the tests would double their compile time; most time is spent in the library.
   target_compile_options(${target} PRIVATE -O0)
   target_link_options(${target} PRIVATE ${unit_link_options})
-  add_dependencies(${target} nvml_stub cupti_stub c10_cuda_stub)
+  add_dependencies(${target} nvml_stub cupti_stub cupti_shared_stub c10_cuda_stub)
   add_test(NAME ${target} COMMAND ${target})
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
   list(APPEND unit_targets ${target})
@@ -102,6 +106,28 @@ add_test(NAME layers COMMAND ${Python3_EXECUTABLE} tests/trace/check_layers.py
   --dump $<TARGET_FILE:dump_joins> --tool $<TARGET_FILE:pyrometer>
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(layers PROPERTIES LABELS trace TIMEOUT 300 SKIP_RETURN_CODE 77)
+
+# The account of lost time adds up in mutated traces: ours, and other people's if available.
+add_executable(mutate_traces tests/trace/mutate_traces.c)
+target_include_directories(mutate_traces PRIVATE include src)
+target_link_libraries(mutate_traces PRIVATE pyrometer_flags pyrometer_static)
+file(GLOB mutated CONFIGURE_DEPENDS
+  tests/trace/planted/*.json tests/trace/steps/*.json tests/files/trace/good-*.json
+  tests/files/trace/h200_*.json.gz)
+add_test(NAME mutations COMMAND mutate_traces --count 1000 ${mutated})
+set_tests_properties(mutations PROPERTIES LABELS "trace;unit" TIMEOUT ${unit_timeout})
+if(TARGET unit_tests)
+  add_dependencies(unit_tests mutate_traces)
+endif()
+set(others $ENV{PYRO_TRACES})
+if(NOT others)
+  set(others ${CMAKE_CURRENT_SOURCE_DIR}/../shared/traces)
+endif()
+file(GLOB others ${others}/*.json.gz)
+if(others AND NOT PYRO_SANITIZE AND NOT CMAKE_CROSSCOMPILING)
+  add_test(NAME mutations_of_others COMMAND mutate_traces --count 1000 --events 800 ${others})
+  set_tests_properties(mutations_of_others PROPERTIES LABELS trace TIMEOUT 600)
+endif()
 
 # Reads recordings exported as Chrome JSON with other readers, if installed.
 add_executable(record_sample tests/trace/record_sample.c)

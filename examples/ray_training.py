@@ -37,6 +37,9 @@ def train(steps: int, batch_size: int) -> float:
         step_profiler()
     mean = loss.detach()
     dist.all_reduce(mean)
+    # The wrapper holds the process group. If it were the last to let go, it would wait for the
+    # group's threads while it holds the interpreter's lock, which they may need.
+    del parallel, optimizer
     dist.destroy_process_group()
     return mean.item() / int(os.environ["WORLD_SIZE"])
 

@@ -46,7 +46,18 @@ static const char *const names[] = {
     "execute_context_1(8)_generation_2(2)",
     "execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk9sqsq4sqsk9)",
     "step[DECODE bs=4 g_sq=4]",
+    "## Call CompiledFxGraph k ##",
+    "Torch-Compiled Region: 0/0",
+    "CompiledFunctionBackward",
+    "triton_a",
+    "triton_b",
 };
+
+/* A compiled graph: "gemm" is of no op, and one kernel is of two modules. */
+static const char graph[] =
+    "{\"graph\":\"k\",\"calls\":[{\"name\":\"triton_a\",\"layers\":[[\"blocks.0\",3],[\"fc\",8]]},"
+    "{\"name\":\"extern_kernels.addmm\",\"source\":\"m.py:1\",\"layers\":[[\"blocks.0.fc\",1]]},"
+    "{\"name\":\"triton_b\",\"layers\":[[\"\",1],[\"@m.py:2\"]]}]}";
 
 typedef struct bytes {
     const uint8_t *data;
@@ -150,6 +161,7 @@ static void free_trace(pyro_trace *trace)
         free(columns[i]);
     pyro_intern_free(&trace->names);
     pyro_arena_free(&trace->arena);
+    free(trace->notes);
     free(trace);
 }
 
@@ -169,6 +181,21 @@ static void check_layers(const pyro_joins *joins)
     for (size_t i = 0; i < joins->call_count; i++) {
         require(joins->calls[i].layer < joins->layer_count);
         require(joins->calls[i].parent == PYRO_NO_LAYER || joins->calls[i].parent < i);
+    }
+}
+
+/* Shares of a kernel add up to its time. */
+static void check_shares(const pyro_trace *trace, const pyro_joins *joins)
+{
+    for (uint32_t i = 0; i < trace->count; i++) {
+        size_t count;
+        const pyro_share *shares = pyro_joins_shares(joins, i, &count);
+        int64_t rest = trace->duration_ns[i];
+        for (size_t s = 0; s < count; s++) {
+            require(shares[s].call < joins->call_count && shares[s].ns >= 0);
+            rest -= shares[s].ns;
+        }
+        require(!count || rest == 0);
     }
 }
 
@@ -202,6 +229,7 @@ static void check(const pyro_trace *trace, const pyro_joins *joins)
             require(call != PYRO_NO_LAYER);
     }
     check_layers(joins);
+    check_shares(trace, joins);
     check_steps(joins);
     free(position);
 }
@@ -252,6 +280,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         options.model = make_model();
     if (choice & 2)
         options.layers_from = "^fwd[|](.*)$";
+    if (choice & 8 && !pyro_trace_property(trace, "compiled_graph.0.0", graph))
+        abort();
     options.threads = 1;
     if (pyro_joins_make(&joins, trace, &options, NULL) == PYRO_OK) {
         check(trace, &joins);

@@ -56,6 +56,7 @@ check_test() {
     need pkg-config command -v pkg-config
     need libcmocka-dev has_cmocka
     need g++ command -v c++
+    need ccache command -v ccache
     need "$foreign_compiler" command -v "$foreign_triplet-g++"
 }
 
@@ -67,6 +68,19 @@ check_bench() {
     need g++ command -v c++
     need libsimdjson-dev has_simdjson
     need util-linux command -v taskset
+}
+
+has_node() {
+    [ "$(node --version 2>/dev/null | sed -n 's/^v\([0-9]*\).*/\1/p')" -ge 18 ] 2>/dev/null
+}
+
+check_web() {
+    need nodejs has_node
+    need npm command -v npm
+}
+
+check_chromium() {
+    need chromium command -v chromium
 }
 
 check_arm() {

@@ -83,7 +83,7 @@ const pyro_option pyro_bench_model_options[] = {
      .offset = offsetof(pyro_bench_model_values, python),
      .metavar = "PYTHON",
      .help = "Python interpreter with the package pyrometer and the model's packages.",
-     .default_text = "python3",
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };

@@ -149,10 +149,6 @@ static int check_models(const pyro_words *specs, const check_values *values)
     if (pyro_share_option(&session.check.tolerance, "tolerance", values->tolerance, false,
                           &error) != PYRO_OK)
         exit_code = pyro_common_complain("%s (see pyrometer check --help)", error.message);
-    else if (values->pricing.decode)
-        exit_code = pyro_common_complain(
-            "--decode is unsupported in check: other counters count whole "
-            "forward passes only");
     else
         exit_code = price_models(priced, specs, &values->pricing);
     if (exit_code == PYRO_EXIT_FINE)

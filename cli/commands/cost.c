@@ -58,6 +58,7 @@ static const pyro_option cost_options[] = {
 static const pyro_option_group cost_groups[] = {
     {"Models and tables:", cost_options, 0},
     {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
+    {"One token of a language model:", pyro_decode_options, offsetof(cost_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
     {"Python:", pyro_python_options, offsetof(cost_values, pricing)},
     {"Output:", pyro_common_options, offsetof(cost_values, common)},
@@ -128,6 +129,7 @@ static void add_subject(pyro_buf *buf, const char *spec, const pyro_pricing *pri
 
     pyro_shell_word(buf, spec);
     pyro_options_given(buf, pyro_size_options, pricing, &defaults, replaced);
+    pyro_options_given(buf, pyro_decode_options, pricing, &defaults, replaced);
     pyro_options_given(buf, pyro_pricing_options, pricing, &defaults, replaced);
     pyro_options_given(buf, pyro_python_options, pricing, &defaults, replaced);
 }

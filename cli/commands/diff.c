@@ -29,6 +29,7 @@ static const pyro_option diff_options[] = {
 static const pyro_option_group diff_groups[] = {
     {"Tables:", diff_options, 0},
     {"Sizes of both models:", pyro_size_options, offsetof(diff_values, pricing)},
+    {"One token of a language model:", pyro_decode_options, offsetof(diff_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(diff_values, pricing)},
     {"Python:", pyro_python_options, offsetof(diff_values, pricing)},
     {"Verdict on two results:", pyro_verdict_option_table, offsetof(diff_values, verdict)},

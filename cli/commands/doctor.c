@@ -32,7 +32,7 @@ static const pyro_option doctor_options[] = {
      .offset = offsetof(doctor_values, python),
      .metavar = "EXE",
      .help = "Python interpreter to check.",
-     .default_text = "python3",
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };

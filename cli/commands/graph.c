@@ -1,4 +1,5 @@
 /* pyrometer graph: writes a model or a recording as a graph, and finds where to cut it. */
+#include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/graphviz.h"
@@ -114,6 +115,7 @@ static const pyro_option output_options[] = {
 static const pyro_option_group graph_groups[] = {
     {"Graph:", graph_options, 0},
     {"Sizes of a model (not of a recording):", pyro_size_options, offsetof(graph_values, pricing)},
+    {"One token of a language model:", pyro_decode_options, offsetof(graph_values, pricing)},
     {"Python:", pyro_python_options, offsetof(graph_values, pricing)},
     {"Output:", output_options, 0},
     {NULL, NULL, 0},

@@ -60,7 +60,7 @@ static const pyro_option own_options[] = {
      .offset = offsetof(models_values, python),
      .metavar = "PROGRAM",
      .help = "Python interpreter with torch and the model's packages.",
-     .default_text = "python3",
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };

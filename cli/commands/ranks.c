@@ -3,10 +3,10 @@
 #include "cli/common.h"
 #include "cli/model_open.h"
 #include "cli/progress.h"
+#include "cli/options/regex.h"
 #include "cli/options/share.h"
 
 #include <pyrometer/ranks.h>
-#include <regex.h>
 #include <string.h>
 
 #define LATE_MIN 0.0001
@@ -17,7 +17,7 @@ typedef struct ranks_values {
     int64_t step; /* -1: not given */
     const char *late;
     double late_share;
-    const char *model, *layers_from;
+    const char *model, *layers_from, *steps_from;
     int64_t threads;
     bool strict;
     pyro_common common;
@@ -73,6 +73,13 @@ static const pyro_option name_options[] = {
      .metavar = "REGEX",
      .help = "Take layers from user annotations (record_function). The first group of the regular "
              "expression is the dotted path, as in 'fwd\\|(.*)'."},
+    {.long_name = "steps-from",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(ranks_values, steps_from),
+     .metavar = "REGEX",
+     .help = "Take steps from annotations whose name matches, else from ops, else from Python "
+             "frames. Digits in the first group are the step's number, as in 'iteration ([0-9]+)'.",
+     .default_text = "ProfilerStep#N, else inferred"},
     {.long_name = NULL},
 };
 
@@ -96,33 +103,11 @@ static const pyro_option reading_options[] = {
 
 static const pyro_option_group ranks_groups[] = {
     {"Tables:", table_options, 0},
-    {"Layer names:", name_options, 0},
+    {"Layers and steps:", name_options, 0},
     {"Reading:", reading_options, 0},
     {"Output:", pyro_common_options, offsetof(ranks_values, common)},
     {NULL, NULL, 0},
 };
-
-static bool check_layers_from(const char *pattern)
-{
-    char reason[200];
-    regex_t regex;
-    if (!pattern)
-        return true;
-    int code = regcomp(&regex, pattern, REG_EXTENDED);
-    if (code != 0) {
-        regerror(code, &regex, reason, sizeof reason);
-        pyro_common_complain("--layers-from: \"%.200s\" is not a regular expression: %s", pattern,
-                             reason);
-        return false;
-    }
-    bool has_group = regex.re_nsub > 0;
-    regfree(&regex);
-    if (!has_group)
-        pyro_common_complain("--layers-from: \"%.200s\" has no group; put the "
-                             "layer's path in parentheses, as in 'fwd\\|(.*)'",
-                             pattern);
-    return has_group;
-}
 
 static int find_files(pyro_rank_files *files, const pyro_words *paths)
 {
@@ -221,7 +206,8 @@ static int read_and_answer(const ranks_values *values, const pyro_rank_files *fi
 static int answer_paths(const ranks_values *values, const pyro_words *paths)
 {
     pyro_analysis_options analysis = {.step = (int)values->step,
-                                      .layers_from = values->layers_from};
+                                      .layers_from = values->layers_from,
+                                      .steps_from = values->steps_from};
     pyro_rank_files files = {0};
     pyro_error error;
     int exit_code;
@@ -229,7 +215,8 @@ static int answer_paths(const ranks_values *values, const pyro_words *paths)
     if (paths->count == 0)
         return pyro_common_complain("ranks needs a folder or files: pyrometer ranks DIR "
                                     "(see pyrometer ranks --help)");
-    if (!check_layers_from(values->layers_from))
+    if (!pyro_regex_option("ranks", "--layers-from", values->layers_from, 1) ||
+        !pyro_regex_option("ranks", "--steps-from", values->steps_from, 0))
         return PYRO_EXIT_ERROR;
     pyro_error_clear(&error);
     if (values->model && pyro_open_model(&analysis.model, values->model, NULL, &error) != PYRO_OK)

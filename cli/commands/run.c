@@ -1,5 +1,6 @@
 /* pyrometer run, pyrometer python: start a program with capturing switched on. Python replaces this
  * process, so that signals, terminal and exit code are those of the program. */
+#include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/help.h"
@@ -9,15 +10,18 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <pyrometer/capture.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct run_values {
-    const char *output, *max_size, *python, *output_dir;
+    const char *output, *max_size, *keep_last, *triggers, *python, *output_dir;
+    int64_t max_files;
     int gpu; /* index of gpu_ways */
-    bool force, keep_last, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
+    double gpu_sampling; /* seconds; negative: the package decides */
+    bool force, nvtx, no_stacks, no_shapes, no_outputs, no_memory, no_ops, quiet, help;
 } run_values;
 
 #define PYTHON_OPTION \
@@ -26,7 +30,7 @@ typedef struct run_values {
      .offset = offsetof(run_values, python), \
      .metavar = "EXE", \
      .help = "Python interpreter for the program; it needs the package pyrometer.", \
-     .default_text = "python3", \
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH", \
      .completion = PYRO_COMPLETE_FILE}
 
 #define FOLDER_OPTION \
@@ -52,12 +56,30 @@ static const char *const gpu_ways[] = {"auto", "collector", "torch", "none", NUL
      .default_text = "auto", \
      .choices = gpu_ways}
 
+/* PYROMETER_GPU_SAMPLING in the program. */
+#define GPU_SAMPLING_OPTION \
+    {.long_name = "gpu-sampling", \
+     .kind = PYRO_OPTION_NUMBER, \
+     .offset = offsetof(run_values, gpu_sampling), \
+     .maximum = 60, \
+     .metavar = "SECONDS", \
+     .help = "Interval between samples of the GPU's power, energy, clocks, temperature and use, " \
+             "by NVML; 0: no samples.", \
+     .default_text = "0.1"}
+
 #define HELP_OPTION \
     {.long_name = "help", \
      .short_name = 'h', \
      .kind = PYRO_OPTION_FLAG, \
      .offset = offsetof(run_values, help), \
      .help = "Show this help."}
+
+static bool is_kept_amount(const char *text)
+{
+    pyro_flight_options options = {0};
+
+    return pyro_flight_parse_keep(&options, text, NULL) == PYRO_OK;
+}
 
 static const pyro_option file_options[] = {
     {.long_name = "output",
@@ -81,9 +103,29 @@ static const pyro_option file_options[] = {
      .help = "Stop recording when the file reaches this size (500M, 2G); the program continues.",
      .default_text = "no limit"},
     {.long_name = "keep-last",
-     .kind = PYRO_OPTION_FLAG,
+     .kind = PYRO_OPTION_STRING,
      .offset = offsetof(run_values, keep_last),
-     .help = "At --max-size, drop the oldest part instead of stopping."},
+     .metavar = "AMOUNT",
+     .is_value = is_kept_amount,
+     .help = "Keep only the last part of the run: a time or a number of steps (30s, 500ms, "
+             "200steps), of at most --max-size (512M unless given). Without AMOUNT: as much as "
+             "--max-size allows."},
+    {.long_name = "on",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(run_values, triggers),
+     .metavar = "TRIGGERS",
+     .help = "Save the last part to a file of its own when something happens, and go on: "
+             "slow-step (more than twice the median; slow-step:1.5x, slow-step:250ms), oom, "
+             "exception, SIGUSR1, SIGUSR2, SIGHUP, SIGTERM, SIGINT, cuda-profiler; several are "
+             "separated by commas. Keeps 30s unless --keep-last is given."},
+    {.long_name = "max-files",
+     .kind = PYRO_OPTION_INTEGER,
+     .offset = offsetof(run_values, max_files),
+     .metavar = "N",
+     .help = "Save at most N files per trigger.",
+     .default_text = "10",
+     .minimum = 1,
+     .maximum = 9999},
     FOLDER_OPTION,
     {.long_name = NULL},
 };
@@ -111,6 +153,12 @@ static const pyro_option what_options[] = {
      .offset = offsetof(run_values, no_ops),
      .help = "Record only layers: the lowest overhead."},
     GPU_OPTION,
+    {.long_name = "nvtx",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(run_values, nvtx),
+     .help = "Make every call of a layer an NVTX range, and the run a range of the CUDA profiler, "
+             "for nsys."},
+    GPU_SAMPLING_OPTION,
     {.long_name = NULL},
 };
 
@@ -246,6 +294,34 @@ static bool check_inputs(const char *recording, int argc, char **argv)
     return status == PYRO_OK;
 }
 
+/* Checks the amount to keep and the triggers, which the program reads again. */
+static bool set_flight(const run_values *values, uint64_t max_bytes)
+{
+    const char *keep = values->keep_last ? values->keep_last : "";
+    const char *triggers = values->triggers ? values->triggers : "";
+    pyro_flight_options options = {0};
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (keep[0] != '\0' && pyro_flight_parse_keep(&options, keep, &error) != PYRO_OK) {
+        pyro_common_complain("--keep-last: %s", error.message);
+        return false;
+    }
+    if (values->triggers && pyro_flight_parse_triggers(&options, triggers, &error) != PYRO_OK) {
+        pyro_common_complain("--on: %s", error.message);
+        return false;
+    }
+    if (values->keep_last && keep[0] == '\0' && max_bytes == 0 && !values->triggers) {
+        pyro_common_complain("--keep-last requires an amount, such as 30s, or --max-size");
+        return false;
+    }
+    if (setenv("PYROMETER_KEEP_LAST", keep, 1) != 0 || setenv("PYROMETER_ON", triggers, 1) != 0) {
+        pyro_common_complain("out of memory");
+        return false;
+    }
+    return true;
+}
+
 /* Passes the recording's path and settings to the program in environment variables. */
 static bool set_recording(const run_values *values, int argc, char **argv)
 {
@@ -259,10 +335,8 @@ static bool set_recording(const run_values *values, int argc, char **argv)
                              values->max_size);
         return false;
     }
-    if (values->keep_last && max_bytes == 0) {
-        pyro_common_complain("--keep-last requires --max-size, the amount to keep");
+    if (!set_flight(values, max_bytes))
         return false;
-    }
     path = values->output ? strdup(values->output) : default_output(argc, argv);
     whole = path ? absolute(path) : NULL;
     if (whole && !check_inputs(whole, argc, argv)) {
@@ -278,10 +352,10 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     }
     snprintf(settings, sizeof settings,
              "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,outputs=%d,memory=%d,ops=%d,"
-             "overwrite=%d,quiet=%d",
-             max_bytes, values->keep_last, !values->no_stacks, !values->no_shapes,
-             !values->no_outputs, !values->no_memory, !values->no_ops, values->force,
-             values->quiet);
+             "overwrite=%d,quiet=%d,max_files=%d,nvtx=%d",
+             max_bytes, values->keep_last != NULL, !values->no_stacks, !values->no_shapes,
+             !values->no_outputs, !values->no_memory, !values->no_ops, values->force, values->quiet,
+             (int)(values->max_files ? values->max_files : PYRO_FLIGHT_MOST_FILES), values->nvtx);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     done = whole && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
            setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&
@@ -324,9 +398,12 @@ static bool set_folder(const char *folder)
     return done;
 }
 
-static bool set_gpu(int way)
+static bool set_gpu(int way, double sampling_s)
 {
-    bool done = way == 0 || setenv("PYROMETER_GPU", gpu_ways[way], 1) == 0;
+    char text[32];
+    snprintf(text, sizeof text, "%g", sampling_s);
+    bool done = (way == 0 || setenv("PYROMETER_GPU", gpu_ways[way], 1) == 0) &&
+                (sampling_s < 0 || setenv("PYROMETER_GPU_SAMPLING", text, 1) == 0);
 
     if (!done)
         pyro_common_complain("out of memory");
@@ -355,7 +432,8 @@ static int start_program(const run_values *values, int argc, char **argv, bool r
     int exit_code = PYRO_EXIT_ERROR;
 
     if (package && (!record || set_recording(values, argc, argv)) &&
-        set_folder(values->output_dir) && set_gpu(values->gpu) && set_startup(package))
+        set_folder(values->output_dir) && set_gpu(values->gpu, values->gpu_sampling) &&
+        set_startup(package))
         exit_code = become_python(python, argc, argv);
     free(package);
     free(python);
@@ -364,7 +442,7 @@ static int start_program(const run_values *values, int argc, char **argv, bool r
 
 static int run_program(const pyro_command *command, int argc, char **argv, bool record)
 {
-    run_values values = {0};
+    run_values values = {.gpu_sampling = -1};
     pyro_error error;
     int used = 0;
 
@@ -396,7 +474,8 @@ static const pyro_example run_examples[] = {
     {"pyrometer run train.py --epochs 1", "Record the whole program to train.pyro."},
     {"pyrometer trace train.pyro", "Show where the time went."},
     {"pyrometer run -m package.train", "Record a module, as with python -m."},
-    {"pyrometer run --max-size 500M --keep-last serve.py", "Keep the last part of a long run."},
+    {"pyrometer run --keep-last 30s --on slow-step:1.5x,oom,exception,SIGUSR2 serve.py",
+     "Leave it on: save the last 30 s when something goes wrong."},
     {NULL, NULL},
 };
 

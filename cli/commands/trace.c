@@ -2,13 +2,13 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/model_open.h"
+#include "cli/options/regex.h"
 #include "cli/output.h"
 #include "cli/progress.h"
 
 #include "base/parallel.h"
 
 #include <pyrometer/trace.h>
-#include <regex.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef struct trace_values {
     int64_t step;  /* -1: not given */
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *steps_from, *model;
-    const char *annotations;
+    const char *annotations, *provenance, *peaks;
     const char *chrome;
     pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
@@ -120,8 +120,17 @@ static const pyro_option name_options[] = {
      .offset = offsetof(trace_values, annotations),
      .metavar = "FILE",
      .help = "Layers of the nodes of CUDA graphs, as torch writes them "
-             "(kernel_annotations_rank0_*.json).",
+             "(kernel_annotations_rank0_*.json, or a pickle of plain data).",
      .default_text = "such a file beside the trace or one folder above",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = "provenance",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, provenance),
+     .metavar = "DIR",
+     .help =
+         "Where kernels of torch.compile come from: a folder or file that TORCH_TRACE or a debug "
+         "trace of Inductor wrote.",
+     .default_text = "such files beside the trace",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "steps-from",
      .kind = PYRO_OPTION_STRING,
@@ -156,6 +165,13 @@ static const pyro_option output_options[] = {
      .help =
          "List known defects of the trace with their causes (--by defect): lost kernels, missing "
          "launches, clocks that disagree, damage. Exit with 1 if one makes numbers wrong."},
+    {.long_name = "peaks",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, peaks),
+     .metavar = "FILE",
+     .help = "Peak rates that pyrometer doctor --calibrate measured on the machine of the trace.",
+     .default_text = "those of this machine",
+     .completion = PYRO_COMPLETE_FILE},
     {.long_name = "threads",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(trace_values, threads),
@@ -185,36 +201,10 @@ typedef struct trace_run {
     size_t written; /* files in `out` */
     size_t warnings;
     size_t defects; /* that make numbers wrong */
+    pyro_page *page;     /* NULL: no page is wanted */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
-    bool has_layers, has_gaps, has_memory; /* of the last file */
+    bool has_layers, has_gaps, has_memory, has_findings; /* of the last file */
 } trace_run;
-
-static bool check_regex(const char *option, const char *pattern, size_t groups)
-{
-    char reason[200];
-    regex_t regex;
-    int code;
-    size_t found;
-
-    if (!pattern)
-        return true;
-    code = regcomp(&regex, pattern, REG_EXTENDED);
-    if (code != 0) {
-        regerror(code, &regex, reason, sizeof reason);
-        pyro_common_complain("%s: \"%.200s\" is not a regular expression: %s "
-                             "(see pyrometer trace --help)",
-                             option, pattern, reason);
-        return false;
-    }
-    found = regex.re_nsub;
-    regfree(&regex);
-    if (found >= groups)
-        return true;
-    pyro_common_complain("%s: \"%.200s\" has no group; put the layer's path in "
-                         "parentheses, as in 'fwd\\|(.*)'",
-                         option, pattern);
-    return false;
-}
 
 static int write_chunk(void *user, const char *bytes, size_t size, pyro_error *error)
 {
@@ -284,6 +274,7 @@ static int add_report(trace_run *run, const pyro_trace *trace, const pyro_analys
     run->has_layers = analysis->layer_count > 0;
     run->has_gaps = analysis->gap_count > 0;
     run->has_memory = analysis->memory_count > 0;
+    run->has_findings = analysis->finding_count > 0;
     return PYRO_OK;
 }
 
@@ -363,7 +354,9 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     pyro_progress_end(&progress);
     if (status == PYRO_OK && run->values->chrome)
         exit_code = write_chrome(run, trace);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK && run->page)
+        status = pyro_page_add_trace(run->page, trace, analysis, &run->analysis, &error);
+    else if (status == PYRO_OK)
         status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
                                               : add_report(run, trace, analysis, several, &error);
     if (status == PYRO_OK) {
@@ -399,7 +392,8 @@ static void add_hints(trace_run *run, const char *path)
         pyro_common_hint(buf, "trace", path, "--by cause", "where the time went, and why");
     if (run->has_memory)
         pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
-    pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
+    if (run->has_findings)
+        pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
     pyro_common_hint_output(buf, "trace", path, "results");
 }
 
@@ -437,6 +431,8 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         exit_code = analyze_file(run, files->items[i], files->count > 1);
         worst = exit_code > worst ? exit_code : worst;
     }
+    if (run->page && worst == PYRO_EXIT_FINE)
+        worst = pyro_common_write_page(&run->values->common, run->page);
     if (run->passes) {
         exit_code = add_summary(run);
         worst = exit_code > worst ? exit_code : worst;
@@ -449,6 +445,16 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         ((run->values->strict && run->warnings > 0) || (run->values->check && run->defects > 0)))
         return PYRO_EXIT_POLICY;
     return worst;
+}
+
+static int begin_page(trace_run *run)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (!run->values->common.page || pyro_page_new(&run->page, NULL, &error) == PYRO_OK)
+        return PYRO_EXIT_FINE;
+    return pyro_common_fail(NULL, &error);
 }
 
 static int open_model(trace_run *run)
@@ -477,11 +483,24 @@ static int check_values(const trace_values *values, const pyro_words *files)
             return pyro_common_complain("--ignore: no finding has the id \"%.100s\" (the reference "
                                         "of traces lists all)",
                                         values->ignored.items[i]);
-    return check_regex("--filter", values->filter, 0) &&
-                   check_regex("--layers-from", values->layers_from, 1) &&
-                   check_regex("--steps-from", values->steps_from, 0)
+    return pyro_regex_option("trace", "--filter", values->filter, 0) &&
+                   pyro_regex_option("trace", "--layers-from", values->layers_from, 1) &&
+                   pyro_regex_option("trace", "--steps-from", values->steps_from, 0)
                ? PYRO_EXIT_FINE
                : PYRO_EXIT_ERROR;
+}
+
+static int load_peaks(trace_run *run, pyro_peaks *peaks)
+{
+    const char *path = run->values->peaks;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (path && pyro_peaks_read(peaks, path, &error) != PYRO_OK)
+        return pyro_common_fail(path, &error);
+    if (path || pyro_peaks_load(peaks))
+        run->analysis.peaks = peaks;
+    return PYRO_EXIT_FINE;
 }
 
 static int run_files(const trace_values *values, const pyro_words *files)
@@ -490,6 +509,7 @@ static int run_files(const trace_values *values, const pyro_words *files)
         .values = values,
         .analysis = {.layers_from = values->layers_from,
                      .annotations = values->annotations,
+                     .provenance = values->provenance,
                      .steps_from = values->steps_from,
                      .step = (int)values->step,
                      .phase = (pyro_phase)(values->phase + 1),
@@ -504,12 +524,13 @@ static int run_files(const trace_values *values, const pyro_words *files)
     };
     int exit_code = check_values(values, files);
     pyro_peaks peaks;
-    bool wants_stacks = values->folded || run.report.view == PYRO_TRACE_STACKS ||
+    bool wants_stacks = values->folded || values->common.page ||
+                        run.report.view == PYRO_TRACE_STACKS ||
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
     run.analysis.without_stacks = !wants_stacks;
 
-    if (pyro_peaks_load(&peaks))
-        run.analysis.peaks = &peaks;
+    if (exit_code == PYRO_EXIT_FINE)
+        exit_code = load_peaks(&run, &peaks);
     if (values->top >= 0)
         run.report.report.top = values->top == 0 ? -1 : (int)values->top;
     else if (run.report.view != PYRO_TRACE_OVERVIEW && !run.report.report.verbose)
@@ -517,9 +538,12 @@ static int run_files(const trace_values *values, const pyro_words *files)
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = open_model(&run);
     if (exit_code == PYRO_EXIT_FINE)
+        exit_code = begin_page(&run);
+    if (exit_code == PYRO_EXIT_FINE)
         exit_code = analyze_files(&run, files);
     pyro_buf_free(&run.out);
     pyro_passes_free(run.passes);
+    pyro_page_free(run.page);
     if (run.analysis.model)
         pyro_model_close(run.analysis.model);
     return exit_code;

@@ -12,8 +12,10 @@ enum { MOST_FORMATS = 16 };
 static const struct {
     const char *name, *purpose;
 } purposes[] = {
-    {"text", "for people"},  {"json", "for programs"},         {"csv", "for spreadsheets"},
-    {"dot", "for Graphviz"}, {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
+    {"text", "for people"},           {"json", "for programs"},
+    {"csv", "for spreadsheets"},      {"dot", "for Graphviz"},
+    {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
+    {"html", "for a browser"},
 };
 
 /* Collects the writers of a kind that --format offers; returns their number. */

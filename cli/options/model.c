@@ -53,6 +53,15 @@ const pyro_option pyro_size_options[] = {
      .help = "Price reading a prompt of N tokens, for language models.",
      .minimum = 1,
      .maximum = 1e15},
+    {.long_name = "size",
+     .kind = PYRO_OPTION_LIST,
+     .offset = offsetof(pyro_pricing, sizes),
+     .metavar = "SYMBOL=N",
+     .help = "Value of a symbolic size in the file: s0=4. JSON output lists the symbols."},
+    {.long_name = NULL},
+};
+
+const pyro_option pyro_decode_options[] = {
     {.long_name = "decode",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(pyro_pricing, decode),
@@ -66,11 +75,6 @@ const pyro_option pyro_size_options[] = {
      .default_text = "as stored",
      .minimum = 1,
      .maximum = 1e15},
-    {.long_name = "size",
-     .kind = PYRO_OPTION_LIST,
-     .offset = offsetof(pyro_pricing, sizes),
-     .metavar = "SYMBOL=N",
-     .help = "Value of a symbolic size in the file: s0=4. JSON output lists the symbols."},
     {.long_name = NULL},
 };
 
@@ -116,7 +120,7 @@ const pyro_option pyro_python_options[] = {
      .offset = offsetof(pyro_pricing, python),
      .metavar = "PROGRAM",
      .help = "Python interpreter with torch, the models' packages and, for check, the counters.",
-     .default_text = "python3",
+     .default_text = "python3 of the environment that holds pyrometer, or on PATH",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };

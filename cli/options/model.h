@@ -6,7 +6,7 @@
 
 #include <pyrometer/cost.h>
 
-/* Values of pyro_size_options, pyro_pricing_options and pyro_python_options. */
+/* Values of pyro_size_options, pyro_decode_options, pyro_pricing_options and pyro_python_options. */
 typedef struct pyro_pricing {
     const char *input_shape;
     pyro_words inputs; /* NAME=2,128 */
@@ -24,6 +24,7 @@ typedef struct pyro_pricing {
 #define PYRO_PRICING_INIT {.past = -1, .depth = -1, .ridge = 50}
 
 extern const pyro_option pyro_size_options[];
+extern const pyro_option pyro_decode_options[];
 extern const pyro_option pyro_pricing_options[];
 extern const pyro_option pyro_python_options[];
 

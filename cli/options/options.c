@@ -202,6 +202,10 @@ static int take_next(parser *p, const pyro_option *option, const char **value)
 {
     int64_t number;
 
+    if (option->is_value && (p->next >= p->argc || !option->is_value(p->argv[p->next]))) {
+        *value = "";
+        return PYRO_OK;
+    }
     if (p->next >= p->argc) {
         return pyro_fail(p->error, PYRO_ERROR_ARGUMENT, "--%s needs a value: --%s %s",
                          option->long_name, option->long_name, option->metavar);
@@ -346,31 +350,4 @@ void pyro_options_free(const pyro_option_group *groups, void *values)
             if (option->kind == PYRO_OPTION_LIST || option->kind == PYRO_OPTION_LIMITS)
                 pyro_words_free((pyro_words *)((char *)values + group->offset + option->offset));
     }
-}
-
-bool pyro_parse_size(const char *text, uint64_t *bytes)
-{
-    static const char letters[] = "KMGT";
-    char *end;
-    double value;
-    const char *letter;
-
-    errno = 0;
-    value = strtod(text, &end);
-    if (end == text || errno != 0 || !(value > 0))
-        return false;
-    letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end) : NULL;
-    if (letter) {
-        for (const char *step = letters; step <= letter; step++)
-            value *= 1024;
-        end++;
-        if (*end == 'i')
-            end++;
-    }
-    if (*end == 'B')
-        end++;
-    if (*end != '\0' || value > 1e18)
-        return false;
-    *bytes = (uint64_t)value;
-    return true;
 }

@@ -48,6 +48,8 @@ typedef struct pyro_option {
     pyro_writes writes;
     double minimum, maximum; /* inclusive, of integers and numbers; both 0: any value */
     int words;               /* per use of a list option; 0 means 1 */
+    /* Of a string that may be left out: whether the next argument is its value; "" without one. */
+    bool (*is_value)(const char *text);
 } pyro_option;
 
 /* Options under one title; `offset` is that of their values in the command's values. */
@@ -103,7 +105,5 @@ void pyro_options_free(const pyro_option_group *groups, void *values);
 /* Parse the whole text; false when it is not a number or does not fit. */
 bool pyro_parse_integer(const char *text, int64_t *out);
 bool pyro_parse_number(const char *text, double *out);
-/* "500M", "2G", "64KiB", "1000000": bytes; K, M, G and T are powers of 1024. */
-bool pyro_parse_size(const char *text, uint64_t *bytes);
 
 #endif

@@ -55,21 +55,46 @@ typedef struct pyro_recorder_costs {
     double frame_ns; /* per Python function (torch.profiler) or call of a module (Pyrometer) */
 } pyro_recorder_costs;
 
-/* Measured peak rates of a machine; 0 where not measured. */
+/* Measured peak rates of the host or of a device; 0 where not measured. */
+typedef struct pyro_rates {
+    /* Of matrix products, by element type; float8 is e4m3. */
+    double float64_flops_per_s, float32_flops_per_s, tf32_flops_per_s, float16_flops_per_s;
+    double bfloat16_flops_per_s, float8_flops_per_s, int8_ops_per_s;
+    double attention_flops_per_s;
+    double bytes_per_s; /* of a copy: read and written bytes */
+    double gemv_bytes_per_s, elementwise_bytes_per_s, reduction_bytes_per_s;
+    double launch_ns; /* between two launches of the smallest op */
+} pyro_rates;
+
+#define PYRO_MOST_PEAKS 8
+#define PYRO_PEAKS_NAME 96
+
+typedef struct pyro_device_peaks {
+    char name[PYRO_PEAKS_NAME]; /* as torch prints it: "NVIDIA H200" */
+    pyro_rates rates;
+} pyro_device_peaks;
+
+/* What `pyrometer doctor --calibrate` measured on a machine. */
 typedef struct pyro_peaks {
-    double float64_flops_per_s, float32_flops_per_s, float16_flops_per_s, bfloat16_flops_per_s;
-    double int8_ops_per_s;
-    double bytes_per_s;
+    pyro_rates host;
+    pyro_device_peaks devices[PYRO_MOST_PEAKS]; /* one per name */
+    size_t device_count;
     pyro_recorder_costs torch_profiler, pyrometer;
+    char measured[16]; /* date */
 } pyro_peaks;
-/* Loads what `pyrometer doctor --calibrate` measured on this machine; returns false if that is
- * missing or unreadable. */
+/* Loads the peaks of this machine; returns false if they are missing or unreadable. */
 PYRO_API bool pyro_peaks_load(pyro_peaks *peaks);
+/* Reads a file of peaks: pyrometer.peaks/1 or /2. */
+PYRO_API int pyro_peaks_read(pyro_peaks *peaks, const char *path, pyro_error *error);
+/* The rates of a device by its name; NULL: not measured. `peaks` may be NULL. */
+PYRO_API const pyro_rates *pyro_peaks_find(const pyro_peaks *peaks, const char *device_name);
 
 typedef struct pyro_analysis_options {
     pyro_model *model; /* provides dotted names and FLOPs; may be NULL */
     const char *layers_from; /* POSIX extended regex on annotations: group 1 is a layer's path */
     const char *annotations; /* file of graph nodes' layers; NULL: looked for near the trace */
+    const char *provenance; /* folder or file about compiled code, of Inductor or TORCH_TRACE; NULL:
+                             * looked for beside the trace */
     /* POSIX extended regex on annotations (else ops, else Python frames): those that match are the
      * steps; digits in group 1 are the number */
     const char *steps_from;
@@ -78,7 +103,7 @@ typedef struct pyro_analysis_options {
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
-    const pyro_peaks *peaks; /* of the host; those of a device are looked up by its name */
+    const pyro_peaks *peaks; /* measured; NULL: those of a data sheet, by the device's name */
     const char *const *ignored_findings; /* ids that are left out; may be NULL */
     size_t ignored_finding_count;
 } pyro_analysis_options;
@@ -157,10 +182,11 @@ typedef struct pyro_serving_step {
     const char *kind; /* "prefill", "decode", "mixed", "verify" or "draft" */
     int64_t number, start_ns, span_ns;
     int64_t busy_ns; /* of the span: some device works */
+    int64_t waited_ns; /* of the span: waits for work that is not in the file; rates leave it out */
     int64_t requests, context_requests, generation_requests; /* -1 unknown, as below */
     int64_t tokens, context_tokens, generation_tokens; /* that the step computes */
     bool steady; /* of the longest stretch with nearly the largest batch */
-    double tokens_per_s; /* tokens over the span */
+    double tokens_per_s; /* tokens over the span without waited_ns */
     int64_t attention_flops; /* from the sums in the annotation, causal */
     int64_t flops; /* attention and the model's other FLOPs */
     int64_t bytes; /* weights, and keys and values, read once */
@@ -196,6 +222,11 @@ typedef struct pyro_layer_row {
     const char *dtype; /* of most of its FLOPs, "float32"; "" unknown */
     double flops_per_s; /* flops over its total time (device time if any); -1 unknown */
     double peak_share; /* of the hardware's peak with that dtype; -1 unknown */
+    double bytes_per_s; /* bytes over that time; -1 unknown */
+    double
+        bandwidth_share; /* of the hardware's peak for bytes; over 1: caches served; -1 unknown */
+    int64_t shared_ns; /* of its own device time: its parts of kernels that are fused over several
+                        * layers, which share their time by the bytes that each writes, else evenly */
 } pyro_layer_row;
 
 /* One row per name, or per name and input shapes. */
@@ -209,6 +240,8 @@ typedef struct pyro_op_row {
     const char *dtype; /* of its first tensors: "float32", "float32, int64"; "" unknown */
     double flops_per_s; /* flops over the time of that work (device time if any); -1 unknown */
     pyro_phase phase; /* with most of its device (else host) time */
+    double peak_share; /* time that its flops take at the peaks of their types, of that time */
+    double bytes_per_s, bandwidth_share; /* as in pyro_layer_row */
 } pyro_op_row;
 
 typedef struct pyro_kernel_row {
@@ -221,6 +254,9 @@ typedef struct pyro_kernel_row {
     double occupancy_percent; /* mean of the estimates, weighted by time; -1 unknown */
     double waves; /* mean grid / (SMs x blocks per SM); -1 unknown */
     int64_t outliers; /* calls that took more than 3 times the median, and over 10 us */
+    const char
+        *source; /* line that compiled code is made of, "/x/model.py:23"; "" unknown or several
+                         * */
 } pyro_kernel_row;
 
 /* Device work of one category; `total_ns` of all rows is the device time. */
@@ -335,6 +371,39 @@ typedef struct pyro_counter_row {
     double min, mean, max;
 } pyro_counter_row;
 
+/*
+ * Power, energy and state of a device in a step, from samples of its driver (gpu_counters.h). -1 is
+ * unknown. An energy is right within energy_error_j: the sensor's update or the sampling interval,
+ * whichever is longer, times the power.
+ */
+typedef struct pyro_power_row {
+    int64_t step; /* number of the step; -1: the whole trace */
+    int device;
+    int64_t start_ns, span_ns, samples;
+    double mean_power_w, max_power_w;
+    double energy_j, energy_error_j;
+    const char *energy_basis; /* "counter": the driver's; "power": area below samples; "" */
+    int64_t tokens; /* of a serving step */
+    double joules_per_token;
+    double clock_mhz, min_clock_mhz; /* of the SMs: mean and lowest */
+    double temperature_c; /* highest */
+    double tensor_percent, dram_percent; /* mean use of tensor cores and memory bandwidth */
+    double throttled_share; /* of the samples: heat or hardware lowered the clocks */
+    double power_cap_share; /* of the samples: the power cap lowered them */
+} pyro_power_row;
+
+/* Over all steps. Sums are over devices, shares and limits are those of the worst device. */
+typedef struct pyro_power_summary {
+    int64_t devices, samples; /* 0: the trace has no samples */
+    const char *sensor; /* of power: "instant", "mean of 1 s"; "" unknown */
+    int64_t interval_ns, update_ns; /* between samples; between changes of the energy counter */
+    double mean_power_w, max_power_w; /* the largest sample of one device */
+    double energy_j, energy_error_j, energy_per_step_j, joules_per_token;
+    double min_clock_mhz, max_clock_mhz;
+    double heat_share, throttled_share, power_cap_share;
+    int64_t throttled_steps;
+} pyro_power_summary;
+
 typedef struct pyro_copy_row {
     const char *kind; /* "HtoD pageable", "DtoD", "memset", ... */
     int64_t calls, bytes, total_ns; /* bytes -1: unknown */
@@ -351,7 +420,7 @@ typedef struct pyro_memory_point {
     int64_t time_ns, allocated_bytes, reserved_bytes;
 } pyro_memory_point;
 
-/* What holds the memory at the peak. */
+/* What holds the memory: at the peak, or where an allocation failed. */
 typedef struct pyro_memory_holder {
     const char *layer, *op;
     int64_t bytes, blocks;
@@ -365,9 +434,12 @@ typedef struct pyro_memory_device {
     int64_t growth_bytes_per_step; /* of live memory between steps; 0: no growth */
     double growth_confidence; /* share of steps that grew */
     const char *growth_place; /* line, else layer, else op that allocated most of it; "" unknown */
+    int64_t failed_bytes; /* of the last allocation that failed; -1: none */
+    int64_t failed_live_bytes; /* live at that time; -1 */
     const pyro_memory_point *curve; /* at most 2000 points, peaks kept */
     size_t curve_count;
-    const pyro_memory_holder *holders; /* largest first; they sum to the peak */
+    /* Largest first. They sum to the peak, or to failed_live_bytes if an allocation failed. */
+    const pyro_memory_holder *holders;
     size_t holder_count;
 } pyro_memory_device;
 
@@ -440,6 +512,9 @@ typedef struct pyro_unattributed {
 typedef struct pyro_analysis {
     const char *device_name; /* "NVIDIA H200"; "": no device */
     bool device_known; /* the chip is in hardware.def */
+    /* Where the peaks of shares come from: "measured" or "data sheet"; "": unknown. */
+    const char *peaks_from;
+    const char *peaks_measured; /* date; "" */
     int64_t start_ns, span_ns;
     int64_t device_total_ns; /* sum over kernels, copies and memsets */
     int64_t device_busy_ns; /* their union, over all devices */
@@ -476,6 +551,9 @@ typedef struct pyro_analysis {
     size_t collective_count;
     const pyro_counter_row *counters; /* by name */
     size_t counter_count;
+    const pyro_power_row *power; /* by step, then by device */
+    size_t power_count;
+    pyro_power_summary power_summary;
     const pyro_copy_row *copies;
     size_t copy_count;
     const pyro_sync_row *syncs;

@@ -19,12 +19,43 @@ extern "C" {
 
 typedef struct pyro_recorder pyro_recorder;
 
+/*
+ * The flight recorder: a bounded recording of the last part of a long run, which is copied to a file
+ * of its own when a trigger fires. These options begin as zeros; the functions below fill them in.
+ */
+#define PYRO_FLIGHT_MOST_SIGNALS 4
+#define PYRO_FLIGHT_MOST_FILES 10                 /* per trigger, unless most_files is set */
+#define PYRO_FLIGHT_BYTES (UINT64_C(512) << 20)   /* of the recording, unless max_bytes is set */
+#define PYRO_FLIGHT_KEEP_NS INT64_C(30000000000)  /* unless an amount or keep_last is given */
+
+typedef struct pyro_flight_options {
+    int64_t keep_ns;    /* keep the records of this time; 0: as many as max_bytes allows */
+    int64_t keep_steps; /* or those of this many steps; 0: not by steps */
+    double slow_factor; /* a step is slow if it takes longer than this many medians; 0: never */
+    int64_t slow_ns;    /* or longer than this; 0: never */
+    bool on_out_of_memory, on_exception;
+    bool on_cuda_profiler; /* cudaProfilerStart begins what cudaProfilerStop saves */
+    int signals[PYRO_FLIGHT_MOST_SIGNALS]; /* 0: unused */
+    uint32_t most_files;                   /* per trigger; 0: PYRO_FLIGHT_MOST_FILES */
+} pyro_flight_options;
+
+/* Reads how much is kept: "30s", "500ms", "200 steps". PYRO_ERROR_ARGUMENT: it is neither. */
+PYRO_API int pyro_flight_parse_keep(pyro_flight_options *out, const char *text, pyro_error *error);
+/* Reads triggers: "slow-step:1.5x,oom,exception,SIGUSR2". */
+PYRO_API int pyro_flight_parse_triggers(pyro_flight_options *out, const char *text,
+                                        pyro_error *error);
+/* Whether there is a trigger. */
+PYRO_API bool pyro_flight_is_on(const pyro_flight_options *options);
+/* Whether nothing is recorded outside of the program's windows: no trigger looks back. */
+PYRO_API bool pyro_flight_rests(const pyro_flight_options *options);
+
 typedef struct pyro_recorder_options {
     uint32_t flags;     /* PYRO_RECORD_*, for the header; observers decide what they write */
     uint64_t max_bytes; /* 0: no limit */
     bool keep_last;     /* at the limit, drop the oldest chunks instead of stopping */
     bool overwrite;     /* if false, an existing file is PYRO_ERROR_ARGUMENT */
     bool temporary;     /* use an unnamed file, for passes that are written as JSON */
+    pyro_flight_options flight;
 } pyro_recorder_options;
 
 /* A span that has started but not ended on this thread. */
@@ -63,6 +94,8 @@ typedef struct pyro_recorder_api {
     uint32_t needs_fence; /* membarrier is unavailable: pyro_recorder_enter needs a fence */
     /* Recording is paused: observers of layers, ops and memory skip events. */
     volatile uint32_t is_resting;
+    volatile uint32_t wants_steps; /* observers report steps with pyro_flight_* */
+    uint32_t padding;
     /* Returns this thread's state, created on first use and reset for a new session (no open spans,
      * `generation` as above). NULL if that fails or nothing is recorded. */
     pyro_recorder_thread *(*thread)(void);
@@ -80,6 +113,8 @@ typedef struct pyro_recorder_api {
     uint32_t (*stack)(pyro_recorder_thread *thread);
     /* Returns the innermost Python frame, or NULL. Its address is unique while it lives. */
     const void *(*frame)(void);
+    /* Reports a failed allocation, after its record. May be NULL. */
+    void (*out_of_memory)(int64_t bytes, int device_type, int device_index);
 } pyro_recorder_api;
 
 /* Returns the interface of this process, always at the same address. */
@@ -121,7 +156,7 @@ typedef enum pyro_devices_state {
     PYRO_DEVICES_OFF = 0,
     PYRO_DEVICES_ON = 1,
     PYRO_DEVICES_NO_LIBRARY = 2,  /* no CUPTI */
-    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8 */
+    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8, or a driver too old for CUPTI */
     PYRO_DEVICES_TAKEN = 4,       /* another profiler collects */
     PYRO_DEVICES_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
     PYRO_DEVICES_FAILED = 6
@@ -153,6 +188,38 @@ PYRO_API void pyro_devices_probe(pyro_devices_status *status);
 PYRO_API uint32_t pyro_recorder_device(const pyro_device_data *data, const char *name);
 
 /*
+ * Samples of the GPUs that this process uses (gpu_counters.h), by NVML on a thread of the recorder,
+ * recorded as counters. Samples are recorded while a session is running.
+ */
+typedef enum pyro_gpu_sampling_state {
+    PYRO_GPU_SAMPLING_OFF = 0,
+    PYRO_GPU_SAMPLING_ON = 1, /* or starting: loading NVML takes a moment */
+    PYRO_GPU_SAMPLING_NO_LIBRARY = 2,
+    PYRO_GPU_SAMPLING_NO_DEVICE = 3,
+    PYRO_GPU_SAMPLING_FAILED = 4
+} pyro_gpu_sampling_state;
+
+typedef struct pyro_gpu_sampling_status {
+    pyro_gpu_sampling_state state; /* a failure stays until the next start */
+    char reason[256];   /* one line, unless the state is on or off */
+    char missing[256];  /* counters that the driver does not have; "": none */
+    uint64_t devices, samples, interval_ns;
+    uint64_t cost_ns;   /* of all samples, on the sampler's thread */
+    bool has_units;     /* performance metrics: Hopper and later */
+    bool has_energy;    /* the energy counter: Volta and later */
+    bool power_is_mean; /* over about a second, not instant */
+    bool is_instance;   /* a MIG instance: power, energy and clocks are of its whole GPU */
+    bool from_driver;   /* CUDA says which device is which, not environment variables */
+} pyro_gpu_sampling_status;
+
+/* Samples every `interval_ns` (1 ms to 60 s; 0: every 100 ms), less often where a sample takes more
+ * than a twentieth of that. Does nothing if it is on. */
+PYRO_API pyro_gpu_sampling_state pyro_gpu_sampling_start(int64_t interval_ns);
+/* Takes a last sample; returns within 100 ms. */
+PYRO_API void pyro_gpu_sampling_stop(void);
+PYRO_API void pyro_gpu_sampling_look(pyro_gpu_sampling_status *status);
+
+/*
  * A pass is everything between pyro_pass_begin and pyro_pass_end on all threads, except for passes
  * that other threads began. A thread of the recorder writes it to a file of Chrome JSON, under a
  * temporary name that it then renames. pyro_recorder_wait waits until all ended passes are on disk
@@ -178,6 +245,57 @@ PYRO_API uint64_t pyro_pass_begin(void); /* start on the fast clock; 0 if nothin
 PYRO_API int pyro_pass_end(uint64_t begun, const pyro_pass_options *options, pyro_error *error);
 PYRO_API void pyro_pass_abandon(uint64_t begun); /* drops the pass */
 PYRO_API int pyro_recorder_wait(pyro_error *error);
+
+/*
+ * Triggers of the flight recorder. A thread of the recorder writes the files, named after the
+ * recording, the trigger and a number: run.pyro gives run.slow-step-1.pyro. All of these functions
+ * do nothing without a session that has triggers.
+ */
+/* Saves the last part. `trigger` is a word for the name of the file, `text` a line that says what
+ * happened. False if the limit of files is reached or nothing is recorded. */
+PYRO_API bool pyro_flight_trigger(const char *trigger, const char *text);
+/* Waits until the files of all triggers so far are written. */
+PYRO_API void pyro_flight_wait(void);
+
+/* What marks the end of a step, from the least to the most certain; once a better mark was seen,
+ * the others do not count. */
+typedef enum pyro_flight_mark {
+    PYRO_MARK_FORWARD = 1,
+    PYRO_MARK_OPTIMIZER = 2,
+    PYRO_MARK_PROFILER = 3
+} pyro_flight_mark;
+
+/* A step has ended. `key` tells optimizers apart. */
+PYRO_API void pyro_flight_step(pyro_flight_mark mark, uint64_t key);
+/* An outermost layer has returned; `inputs` is the number of values that it was given, or 0. */
+PYRO_API void pyro_flight_forward(uint32_t module, uint64_t inputs, uint64_t begin_raw,
+                                  uint64_t end_raw);
+/* The program calls cudaProfilerStart (true) or cudaProfilerStop. */
+PYRO_API void pyro_flight_window(bool begins);
+
+/* Called by the writing thread, without locks, when a file is written or `error` says why not. */
+typedef void (*pyro_flight_saved_fn)(const char *path, const char *text, const pyro_error *error);
+PYRO_API void pyro_flight_on_saved(pyro_flight_saved_fn saved);
+
+typedef struct pyro_flight_status {
+    uint64_t files, skipped; /* skipped: triggers beyond the limit of files */
+    bool is_writing;         /* or about to */
+    uint64_t steps;          /* that have ended */
+} pyro_flight_status;
+PYRO_API void pyro_flight_look(pyro_flight_status *status);
+
+/*
+ * Ranges for other tools (NVTX), beside a recording. Loading returns whether a tool listens; without
+ * one the functions do nothing. Ranges nest per thread.
+ */
+PYRO_API bool pyro_ranges_load(void);
+PYRO_API void pyro_range_begin_layer(uint32_t module); /* named by the path of a recorded module */
+PYRO_API void pyro_range_begin(const char *name);
+PYRO_API void pyro_range_end(void);
+
+/* Pauses or resumes all observers. `rest_ops`, if set, is told too. */
+PYRO_API void pyro_recorder_rest(bool rests);
+PYRO_API void pyro_recorder_on_rest(void (*rest_ops)(int rests));
 
 /* Reads the processor's counter; 0 on unsupported processors. */
 static inline uint64_t pyro_counter(void)
@@ -262,6 +380,17 @@ static inline void pyro_record_commit(pyro_recorder_thread *thread, pyro_record 
 {
     __atomic_store_n(&record->tag, (uint32_t)thread->chunk, __ATOMIC_RELEASE);
     thread->next = record + 1;
+}
+
+/* Fetches the cache line of a later record for writing: another processor has filled it with zeros,
+ * and the program's next locked instruction would wait for it. */
+static inline void pyro_record_prefetch(const pyro_record *record)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)record));
+#else
+    __builtin_prefetch(record, 1);
+#endif
 }
 
 /* Pushes an open span; commit its record afterwards. `record` is NULL if it was lost. */

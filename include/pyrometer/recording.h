@@ -86,6 +86,9 @@ typedef enum pyro_record_kind {
     /* A call of a device's API; `sequence` is its correlation, `scope` has bits as below. */
     PYRO_RECORD_CALL = 8,
     PYRO_RECORD_GRAPH_NODE = 9, /* pyro_graph_node_record */
+    PYRO_RECORD_STEP = 10, /* a step, written at its end; `sequence` is its number */
+    PYRO_RECORD_HELD = 11, /* pyro_held_record */
+    PYRO_RECORD_COUNTER = 12, /* pyro_counter_record */
 } pyro_record_kind;
 
 /* Bits of the scope of a call. */
@@ -134,6 +137,20 @@ typedef struct pyro_memory_record {
     uint32_t tag;
 } pyro_memory_record;
 
+/* A block that was allocated before the first record of the file and is live there. */
+typedef struct pyro_held_record {
+    uint64_t start_raw; /* when it was allocated */
+    uint64_t address;
+    int64_t bytes;
+    uint32_t module; /* PYRO_DATA_MODULE: the layer that allocated it; 0: none */
+    uint32_t op; /* PYRO_DATA_NAME; 0: none */
+    int16_t device_type, device_index; /* c10's numbers */
+    uint32_t reserved[5];
+    uint8_t kind; /* PYRO_RECORD_HELD */
+    uint8_t padding[3];
+    uint32_t tag;
+} pyro_held_record;
+
 typedef enum pyro_device_record_kind {
     PYRO_DEVICE_KERNEL = 1,
     PYRO_DEVICE_COPY = 2,
@@ -166,11 +183,30 @@ typedef struct pyro_device_record {
 typedef struct pyro_graph_node_record {
     uint64_t start_raw;
     uint64_t node, original; /* original 0: created */
-    uint64_t reserved[4];
+    /* Of a node that was created before the first record of the file: the layer and op around it
+     * (PYRO_DATA_MODULE, PYRO_DATA_NAME); 0: see the records around this one. */
+    uint32_t module, op;
+    uint64_t reserved[3];
     uint8_t kind; /* PYRO_RECORD_GRAPH_NODE */
     uint8_t padding[3];
     uint32_t tag;
 } pyro_graph_node_record;
+
+#define PYRO_COUNTER_VALUES 5
+
+/* A sample of a counter of a device, in the space of a record. Its name consists of lines: the
+ * counter, then a series per value. */
+typedef struct pyro_counter_record {
+    uint64_t start_raw;
+    double values[PYRO_COUNTER_VALUES]; /* NaN: unknown */
+    uint32_t name; /* PYRO_DATA_NAME */
+    uint16_t device;
+    uint8_t count; /* of values */
+    uint8_t reserved;
+    uint8_t kind; /* PYRO_RECORD_COUNTER */
+    uint8_t padding[3];
+    uint32_t tag;
+} pyro_counter_record;
 
 typedef enum pyro_data_type {
     PYRO_DATA_NAME = 1, /* UTF-8 text */
@@ -189,6 +225,12 @@ typedef enum pyro_data_type {
 
 /* A property with a raw time in decimal digits: readers skip records that start before it. */
 #define PYRO_PROPERTY_DISCARDED "discarded_until"
+
+/* Properties of a file that a trigger saved: the trigger, a line about it, and the raw times of what
+ * it is about ("begin end"). */
+#define PYRO_PROPERTY_TRIGGER "trigger"
+#define PYRO_PROPERTY_TRIGGER_TEXT "trigger_text"
+#define PYRO_PROPERTY_TRIGGER_SPAN "trigger_span"
 
 /* Entries follow each other in data chunks, each padded to 16 bytes. Ids count from 1 per type, and
  * an entry is written before the first record that refers to it. */
@@ -222,6 +264,9 @@ typedef struct pyro_device_data {
 /* Properties: the largest error of the times of device work; records that were dropped. */
 #define PYRO_PROPERTY_DEVICE_CLOCK_ERROR "device_clock_error_ns"
 #define PYRO_PROPERTY_DEVICE_DROPPED "device_records_dropped"
+/* What the samples of power are: "instant", or "mean of 1 s"; with a MIG instance, "of the whole
+ * GPU" follows. */
+#define PYRO_PROPERTY_GPU_POWER "gpu_power_sensor"
 
 typedef enum pyro_weight_kind {
     PYRO_WEIGHT_IS_PARAMETER = 0,

@@ -73,6 +73,8 @@ typedef struct pyro_trace_report_options {
     int depth; /* deeper layers are rolled up into their ancestor; negative: no roll-up */
     int part; /* CSV of several traces: 1 for the first, then 2, 3, ...: every row names its file
                  and only part 1 has the header; 0: a single trace */
+    size_t max_rows; /* of a table in JSON, whose key "cut" then lists the tables that have more;
+                        0: all */
 } pyro_trace_report_options;
 
 /* `options` NULL: text, the overview, all layers. */

@@ -1,5 +1,8 @@
-/* Python type for a GPU: reads clocks, power, temperature and throttle reasons from the driver. */
+/* Python type for a GPU: reads clocks, power, temperature and throttle reasons from the driver.
+ * Functions that record samples of these on a thread of the library. */
 #include "module.h"
+
+#include <pyrometer/capture.h>
 
 #include <math.h>
 
@@ -94,10 +97,63 @@ static PyType_Spec gpu_spec = {
     .slots = gpu_slots,
 };
 
+static PyObject *sampling_start(PyObject *module, PyObject *args)
+{
+    double interval_s;
+
+    (void)module;
+    if (!PyArg_ParseTuple(args, "d:gpu_sampling_start", &interval_s))
+        return NULL;
+    if (!(interval_s > 0) || interval_s > 60)
+        return PyErr_Format(PyExc_ValueError,
+                            "the interval between samples must be more than 0 and at most 60 s");
+    pyro_gpu_sampling_start((int64_t)(interval_s * 1e9));
+    Py_RETURN_NONE;
+}
+
+static PyObject *sampling_stop(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    pyro_gpu_sampling_stop();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *sampling_status(PyObject *module, PyObject *unused)
+{
+    static const char *const states[] = {"off", "on", "no library", "no device", "failed"};
+    pyro_gpu_sampling_status status;
+
+    (void)module;
+    (void)unused;
+    pyro_gpu_sampling_look(&status);
+    return Py_BuildValue(
+        "{s:s,s:s,s:s,s:K,s:K,s:K,s:K,s:N,s:N,s:N,s:N,s:N}", "state", states[status.state],
+        "reason", status.reason, "missing", status.missing, "devices",
+        (unsigned long long)status.devices, "samples", (unsigned long long)status.samples,
+        "interval_ns", (unsigned long long)status.interval_ns, "cost_ns",
+        (unsigned long long)status.cost_ns, "has_units", PyBool_FromLong(status.has_units),
+        "has_energy", PyBool_FromLong(status.has_energy), "power_is_mean",
+        PyBool_FromLong(status.power_is_mean), "is_instance", PyBool_FromLong(status.is_instance),
+        "from_driver", PyBool_FromLong(status.from_driver));
+}
+
+static PyMethodDef functions[] = {
+    {"gpu_sampling_start", sampling_start, METH_VARARGS,
+     "gpu_sampling_start(interval_s): records samples of the GPUs that this process uses."},
+    {"gpu_sampling_stop", sampling_stop, METH_NOARGS, "Records a last sample and stops."},
+    {"gpu_sampling_status", sampling_status, METH_NOARGS, "State of the sampler, as a dict."},
+    {NULL, NULL, 0, NULL},
+};
+
 int core_add_gpu(PyObject *module)
 {
     core_state *state = PyModule_GetState(module);
 
+    if (PyModule_AddFunctions(module, functions) < 0)
+        return -1;
     state->gpu_type = PyType_FromModuleAndSpec(module, &gpu_spec, NULL);
     return state->gpu_type ? PyModule_AddObjectRef(module, "Gpu", state->gpu_type) : -1;
 }

@@ -121,6 +121,7 @@ static inline bool begin_layer(uint32_t id, const void *key, const layer_input *
         pyro_record_is(record, PYRO_RECORD_LAYER, 0);
         record->start_raw = pyro_raw_time(api);
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
     }
     pyro_recorder_leave(thread);
     return true;
@@ -158,6 +159,15 @@ static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **f
     pyro_recorder_leave(thread);
 }
 
+/* The number of values in the first tensor of a call; 0: unknown. */
+static uint64_t count_values(const layer_input *input)
+{
+    uint64_t values = 1, rank = input->count ? input->words[0] >> 32 : 0;
+    for (size_t i = 1; i <= rank && i < input->count; i++)
+        values *= input->words[i] ? input->words[i] : 1;
+    return input->count ? values : 0;
+}
+
 /* Calls the module, as a span if it has a name. */
 static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
                                       PyObject *const *arguments, size_t count_and_flag,
@@ -185,13 +195,21 @@ static inline PyObject *observe_layer(vectorcallfunc original, PyObject *functio
     if (!id || !begin_layer(id, &inner, &input, mark))
         return original(function, arguments, count_and_flag, names);
     thread_state.call = inner;
+    bool is_step = !is_inside && hook.api->wants_steps, has_range = core_ranges_wanted;
+    uint64_t begin_raw = __builtin_expect(is_step, 0) ? pyro_raw_time(hook.api) : 0;
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, true);
+    if (__builtin_expect(has_range, 0))
+        pyro_range_begin_layer(id);
     PyObject *result = original(function, arguments, count_and_flag, names);
+    if (__builtin_expect(has_range, 0))
+        pyro_range_end();
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, false);
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
     thread_state.call = outer;
+    if (__builtin_expect(is_step && result, 0))
+        pyro_flight_forward(id, count_values(&input), begin_raw, pyro_raw_time(hook.api));
     return result;
 }
 

@@ -74,6 +74,13 @@ int core_fail_to_write(pyro_error *error);
 /* collector.c: adds the functions of the collector of device work. */
 int core_add_collector(PyObject *module);
 
+/* flight.c: adds triggers of the flight recorder, and ranges for other tools. */
+int core_add_flight(PyObject *module);
+/* Reads the texts of what is kept and of triggers, either may be NULL; -1 with an exception. */
+int core_parse_flight(PyObject *module, pyro_flight_options *out, const char *keep,
+                      const char *triggers);
+extern bool core_ranges_wanted; /* layers become ranges */
+
 /* training.c: adds event files and the reports of profiled training steps. */
 int core_add_training(PyObject *module);
 

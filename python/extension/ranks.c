@@ -4,7 +4,8 @@
 #include <pyrometer/ranks.h>
 
 const char core_ranks_doc[] =
-    "ranks(paths, model, layers_from, step, late, threads) -> (json, [(file, message, named)])";
+    "ranks(paths, model, layers_from, steps_from, step, late, threads) -> "
+    "(json, [(file, message, named)])";
 
 /* Arguments and results of one call. */
 typedef struct ranks_call {
@@ -82,8 +83,9 @@ PyObject *core_ranks(PyObject *module, PyObject *args)
     pyro_error error;
     int status = -1;
 
-    if (!PyArg_ParseTuple(args, "OOzidi:ranks", &paths, &model, &call.analysis.layers_from,
-                          &call.analysis.step, &call.late, &call.reading.threads))
+    if (!PyArg_ParseTuple(args, "OOzzidi:ranks", &paths, &model, &call.analysis.layers_from,
+                          &call.analysis.steps_from, &call.analysis.step, &call.late,
+                          &call.reading.threads))
         return NULL;
     pyro_error_clear(&error);
     call.reading.analysis = &call.analysis;

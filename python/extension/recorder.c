@@ -5,21 +5,29 @@
 #include <pyrometer/capture.h>
 #include <pyrometer/report.h>
 
-PyDoc_STRVAR(start_doc, "recorder_start(path, flags, max_bytes, keep_last, overwrite, temporary)");
+PyDoc_STRVAR(start_doc, "recorder_start(path, flags, max_bytes, keep_last, overwrite, temporary,\n"
+                        "keep=None, triggers=None, most_files=0)");
 
 static PyObject *recorder_start(PyObject *module, PyObject *args)
 {
     core_state *state = PyModule_GetState(module);
     pyro_recorder_options options = {0};
     PyObject *path;
+    const char *keep = NULL, *triggers = NULL;
     unsigned long long max_bytes;
-    unsigned int flags;
+    unsigned int flags, most_files = 0;
     int keep_last, overwrite, temporary, status;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "O&IKppp:recorder_start", PyUnicode_FSConverter, &path, &flags,
-                          &max_bytes, &keep_last, &overwrite, &temporary))
+    if (!PyArg_ParseTuple(args, "O&IKppp|zzI:recorder_start", PyUnicode_FSConverter, &path, &flags,
+                          &max_bytes, &keep_last, &overwrite, &temporary, &keep, &triggers,
+                          &most_files))
         return NULL;
+    if (core_parse_flight(module, &options.flight, keep, triggers)) {
+        Py_DECREF(path);
+        return NULL;
+    }
+    options.flight.most_files = most_files;
     options.flags = flags;
     options.max_bytes = max_bytes;
     options.keep_last = keep_last;
@@ -295,7 +303,7 @@ static PyObject *recorder_rest(PyObject *module, PyObject *rests)
     (void)module;
     if (is_resting < 0)
         return NULL;
-    pyro_recorder_entrance()->is_resting = (uint32_t)is_resting;
+    pyro_recorder_rest(is_resting);
     Py_RETURN_NONE;
 }
 

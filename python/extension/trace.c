@@ -25,7 +25,8 @@ typedef struct column_object {
 static const int64_t nothing;
 
 const char core_open_trace_doc[] =
-    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads, ignore) -> Trace";
+    "open_trace(path, model, layers_from, steps_from, step, phase, filter, threads, ignore, "
+    "provenance) -> Trace";
 
 static int parse_phase(pyro_phase *out, const char *name)
 {
@@ -47,12 +48,16 @@ static int read_and_analyze(trace_object *self, const char *path, int threads,
                             const pyro_analysis_options *options, pyro_error *error)
 {
     pyro_trace_options reading = {.threads = threads};
+    pyro_analysis_options with_peaks = *options;
+    pyro_peaks peaks;
     int status;
 
     Py_BEGIN_ALLOW_THREADS
+    if (pyro_peaks_load(&peaks))
+        with_peaks.peaks = &peaks;
     status = pyro_trace_open(&self->trace, path, &reading, error);
     if (status >= 0)
-        status = pyro_trace_analyze(&self->analysis, self->trace, options, error);
+        status = pyro_trace_analyze(&self->analysis, self->trace, &with_peaks, error);
     Py_END_ALLOW_THREADS
     return status;
 }
@@ -90,9 +95,9 @@ PyObject *core_open_trace(PyObject *module, PyObject *args)
     pyro_error error;
     trace_object *self;
 
-    if (!PyArg_ParseTuple(args, "O&OOzizziO!:open_trace", PyUnicode_FSConverter, &path, &model,
+    if (!PyArg_ParseTuple(args, "O&OOzizziO!z:open_trace", PyUnicode_FSConverter, &path, &model,
                           &layers_from, &options.steps_from, &options.step, &phase, &options.filter,
-                          &threads, &PyTuple_Type, &ignore))
+                          &threads, &PyTuple_Type, &ignore, &options.provenance))
         return NULL;
     if (layers_from != Py_None && !PyUnicode_Check(layers_from)) {
         Py_DECREF(path);

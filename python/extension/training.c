@@ -213,6 +213,7 @@ static PyObject *step_profiler(PyObject *module, PyObject *unused)
 {
     (void)module;
     (void)unused;
+    pyro_flight_step(PYRO_MARK_PROFILER, 0);
     if (!due_function)
         Py_RETURN_NONE;
     steps_done++;

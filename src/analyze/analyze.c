@@ -3,8 +3,11 @@
  * order of time, then the findings over the finished result.
  */
 #include "analyze/analyze.h"
+#include "analyze/device/graph_rows.h"
+#include "analyze/device/kernel_names.h"
 #include "analyze/host/profiler_cost.h"
 #include "analyze/lanes.h"
+#include "analyze/power/power.h"
 #include "analyze/prices.h"
 #include "analyze/serving/serving.h"
 #include "base/containers/buf.h"
@@ -12,6 +15,7 @@
 #include "base/parallel.h"
 #include "hardware/hardware.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +50,7 @@ static void describe_trace(pyro_analysis_context *context)
     const pyro_device *device = trace->device_count ? &trace->devices[0] : NULL;
     context->chip = device ? pyro_chip_find(result->device_name, device->total_memory_bytes) : NULL;
     result->device_known = context->chip != NULL;
+    pyro_context_find_peaks(context);
     result->has_layers = context->joins->has_layers;
     result->has_shapes = trace->has_shapes;
     result->has_stacks = trace->has_stacks;
@@ -57,8 +62,9 @@ static void describe_trace(pyro_analysis_context *context)
 static int note_graphs(pyro_analysis_context *context)
 {
     static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
-        "without layers", "by annotations of the nodes", "by the order of the capture",
-        "by an eager run of the same kernels"};
+        "by category only, without layers",   "by annotations of the nodes",
+        "by the order of the capture",        "by an eager run of the same kernels",
+        "by the provenance of compiled code", "by traces of their captures"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
     int64_t total_ns = 0;
     pyro_buf text = PYRO_BUF_INIT;
@@ -69,15 +75,81 @@ static int note_graphs(pyro_analysis_context *context)
     for (int i = 1; i <= PYRO_GRAPH_SOURCE_COUNT; i++) {
         int source = i % PYRO_GRAPH_SOURCE_COUNT; /* the rest comes last */
         if (graphs->kernels[source])
-            pyro_buf_addf(&text, "%s%.1f%% of their time %s (%lld kernels and copies)",
+            pyro_buf_addf(&text, "%s%.1f%% of the time %s (%lld kernels and copies)",
                           text.length ? ", " : "",
                           100 * (double)graphs->time_ns[source] / (double)total_ns, sources[source],
                           (long long)graphs->kernels[source]);
     }
-    int status = text.failed
-                     ? pyro_fail_memory(context->error)
-                     : pyro_context_note(context, "layers of %zu replays of CUDA graphs: %s",
-                                         graphs->replays, text.data);
+    int status = text.failed ? pyro_fail_memory(context->error)
+                             : pyro_context_note(context, "layers of %zu replay%s of graphs: %s",
+                                                 graphs->replays, graphs->replays == 1 ? "" : "s",
+                                                 text.data);
+    pyro_buf_free(&text);
+    return status;
+}
+
+#define COMPILED_EARLIER \
+    "compiled before the recording began, or without pyrometer and is from Inductor's cache " \
+    "(TORCHINDUCTOR_FORCE_DISABLE_CACHES=1 compiles it again)"
+
+/* Says what is unknown of compiled code, and what would tell it. */
+static int note_unknown_code(pyro_analysis_context *context)
+{
+    const pyro_compiled_attribution *compiled = &context->joins->compiled;
+    if (compiled->graphs)
+        return pyro_context_note(
+            context,
+            "provenance of %zu compiled graphs (%s) matches no kernel of this trace: it is of another "
+            "run, or of code that did not run here",
+            compiled->graphs, compiled->folder ? compiled->folder : "in the recording");
+    if (compiled->kernels[PYRO_COMPILED_UNKNOWN])
+        return pyro_context_note(
+            context,
+            "%lld kernels of compiled code have no modules: the code was " COMPILED_EARLIER,
+            (long long)compiled->kernels[PYRO_COMPILED_UNKNOWN]);
+    if (compiled->are_rows)
+        return pyro_context_note(
+            context,
+            "layers are compiled graphs, whose modules are unknown: run the program with "
+            "TORCH_TRACE=DIR INDUCTOR_PROVENANCE=1 and give --provenance DIR, or record it "
+            "with pyrometer");
+    return PYRO_OK;
+}
+
+/* Says how work of compiled code was attributed to layers. */
+static int note_compiled(pyro_analysis_context *context)
+{
+    static const char *const sources[PYRO_COMPILED_SOURCE_COUNT] = {
+        "without modules", "by provenance", "by stacks of the kernels, as source lines"};
+    const pyro_compiled_attribution *compiled = &context->joins->compiled;
+    const char *whose = context->trace->kernel_count ? "its time" : "the time of its ops";
+    int64_t total_ns = 0;
+    pyro_buf text = PYRO_BUF_INIT;
+    for (int i = 0; i < PYRO_COMPILED_SOURCE_COUNT; i++)
+        total_ns += compiled->time_ns[i];
+    if (total_ns == compiled->time_ns[PYRO_COMPILED_UNKNOWN])
+        return note_unknown_code(context);
+    for (int i = 1; i <= PYRO_COMPILED_SOURCE_COUNT; i++) {
+        int source = i % PYRO_COMPILED_SOURCE_COUNT; /* the rest comes last */
+        if (!compiled->kernels[source])
+            continue;
+        pyro_buf_addf(&text, "%s%.1f%% of %s %s", text.length ? ", " : "",
+                      100 * (double)compiled->time_ns[source] / (double)total_ns, whose,
+                      sources[source]);
+        if (source == PYRO_COMPILED_BY_PROVENANCE)
+            pyro_buf_addf(&text, " of %zu graphs (%.200s)", compiled->graphs,
+                          compiled->folder ? compiled->folder : "in the recording");
+    }
+    if (compiled->shared_kernels)
+        pyro_buf_addf(&text,
+                      "; %.1f%% is in kernels that are fused over several layers and shared out",
+                      100 * (double)compiled->shared_ns / (double)total_ns);
+    if (compiled->is_recorded && compiled->time_ns[PYRO_COMPILED_UNKNOWN] > total_ns / 10)
+        pyro_buf_adds(&text, "; the rest was " COMPILED_EARLIER);
+    if (compiled->damaged)
+        pyro_buf_addf(&text, "; %zu parts of the files are damaged", compiled->damaged);
+    int status = text.failed ? pyro_fail_memory(context->error)
+                             : pyro_context_note(context, "layers of compiled code: %s", text.data);
     pyro_buf_free(&text);
     return status;
 }
@@ -92,12 +164,16 @@ static int note_inferred_steps(pyro_analysis_context *context)
         [PYRO_STEPS_KERNELS] = "device work that repeats from",
     };
     const pyro_joins *joins = context->joins;
+    char mark[PYRO_KERNEL_SHORT_NAME];
     if (!pyro_steps_are_inferred(joins->step_source))
         return PYRO_OK;
+    if (joins->step_source == PYRO_STEPS_KERNELS)
+        pyro_kernel_short_name(joins->step_mark, mark);
     return pyro_context_note(context,
                              "the trace marks no steps: %zu are inferred from %s %.120s; "
                              "--steps-from REGEX chooses other ranges",
-                             joins->step_count, sources[joins->step_source], joins->step_mark);
+                             joins->step_count, sources[joins->step_source],
+                             joins->step_source == PYRO_STEPS_KERNELS ? mark : joins->step_mark);
 }
 
 /* Notes requested layers and names that were not found. */
@@ -120,6 +196,8 @@ static int note_joins(pyro_analysis_context *context)
                                    joins->layers_named_by_model, joins->layer_count);
     if (!status)
         status = note_graphs(context);
+    if (!status)
+        status = note_compiled(context);
     if (!status && joins->partial_overlaps)
         status = pyro_context_note(context,
                                    "%lld slices end after the slice that encloses their start",
@@ -142,6 +220,24 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
         return PYRO_OK;
     regerror(code, filter, reason, sizeof reason);
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
+}
+
+/* Where device work is missing, ops only launched it: host times say nothing about rates. */
+static void drop_host_rates(pyro_analysis *result)
+{
+    bool is_missing = false;
+    for (size_t i = 0; i < result->defect_count; i++)
+        is_missing |= strcmp(result->defects[i].id, "no-device-events") == 0;
+    for (size_t i = 0; is_missing && i < result->op_count; i++)
+        ((pyro_op_row *)result->ops)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->op_by_shape_count; i++)
+        ((pyro_op_row *)result->ops_by_shape)[i].flops_per_s = -1;
+    for (size_t i = 0; is_missing && i < result->layer_count; i++) {
+        pyro_layer_row *layer = &((pyro_layer_row *)result->layers)[i];
+        layer->flops_per_s = layer->peak_share = -1;
+    }
+    for (size_t i = 0; is_missing && i < result->training_count; i++)
+        ((pyro_training_step *)result->training)[i].flops_per_s = -1;
 }
 
 /* Work that needs only the trace runs while the joins are made. */
@@ -193,6 +289,8 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
     }
     if (status == PYRO_OK)
         status = join_and_measure(&context, trace, &whole->joins);
+    if (status == PYRO_OK)
+        status = pyro_make_graph_rows(&context, &whole->joins);
     if (status == PYRO_OK) {
         describe_trace(&context);
         status = note_joins(&context);
@@ -208,8 +306,12 @@ static int fill_analysis(whole_analysis *whole, pyro_trace *trace,
                                    whole->lane_arenas);
     if (status == PYRO_OK)
         status = pyro_find_profiler_cost(&context);
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        drop_host_rates(&whole->result);
         status = pyro_make_serving(&context);
+    }
+    if (status == PYRO_OK)
+        status = pyro_make_power(&context);
     if (status == PYRO_OK)
         status = pyro_find_findings(&context, &whole->lane_arenas[1]);
     whole->result.notes = context.notes;

@@ -58,6 +58,8 @@ typedef struct pyro_analysis_context {
     const pyro_joins *joins;
     const pyro_analysis_options *options;
     const pyro_chip *chip; /* hardware/hardware.h; NULL when unknown */
+    const pyro_rates *device_rates; /* as measured; NULL: not measured */
+    bool uses_tf32;
     pyro_arena *arena; /* memory of the result */
     pyro_analysis *result;
     pyro_error *error;
@@ -117,8 +119,14 @@ extern const pyro_analyzer pyro_analyze_steps, pyro_analyze_gaps, pyro_analyze_l
  * one, because two threads fill them. */
 int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena);
 
-/* Peak of the device (or host) that ran the work, for a type; 0 when unknown. */
+/* Peak of the device by its data sheet, for MFU (or of the host, as measured), for a type; 0 when
+ * unknown. peaks.c */
 double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
+/* The same as measured; of a device that was not measured, by its data sheet. */
+double pyro_context_reach(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
+double pyro_context_bytes_reach(const pyro_analysis_context *context, bool on_device);
+/* Finds them for the device of the trace; needs its name and chip. */
+void pyro_context_find_peaks(pyro_analysis_context *context);
 
 /* Make the shared data; context.c. Measuring comes first and needs only the trace. */
 int pyro_context_measure(pyro_analysis_context *context);

@@ -3,7 +3,6 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 #include "base/error.h"
-#include "hardware/hardware.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -190,32 +189,6 @@ int pyro_context_prepare(pyro_analysis_context *context)
         context->result->span_ns = context->windows[0].end_ns - context->windows[0].start_ns;
     }
     return status;
-}
-
-/* Peak of the host for a type; 0 when not measured. */
-static double host_peak(const pyro_peaks *peaks, pyro_dtype dtype)
-{
-    switch (dtype) {
-    case PYRO_DTYPE_FLOAT64:
-        return peaks->float64_flops_per_s;
-    case PYRO_DTYPE_FLOAT32:
-        return peaks->float32_flops_per_s;
-    case PYRO_DTYPE_FLOAT16:
-        return peaks->float16_flops_per_s;
-    case PYRO_DTYPE_BFLOAT16:
-        return peaks->bfloat16_flops_per_s;
-    case PYRO_DTYPE_INT8:
-        return peaks->int8_ops_per_s;
-    default:
-        return 0;
-    }
-}
-
-double pyro_context_peak(const pyro_analysis_context *context, bool on_device, uint8_t dtype)
-{
-    if (on_device)
-        return context->chip ? pyro_chip_peak_flops_per_s(context->chip, (pyro_dtype)dtype) : 0;
-    return context->options->peaks ? host_peak(context->options->peaks, (pyro_dtype)dtype) : 0;
 }
 
 bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns)

@@ -49,3 +49,9 @@ int64_t pyro_quantile(int64_t *values, size_t count, size_t numerator, size_t de
     }
     return values[wanted];
 }
+
+int64_t pyro_median(int64_t *values, size_t count)
+{
+    int64_t low = pyro_quantile(values, count, 1, 2);
+    return count % 2 ? low : low + (pyro_quantile(values, count, count / 2 + 1, count) - low) / 2;
+}

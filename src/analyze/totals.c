@@ -20,6 +20,7 @@ static void push_up(pyro_layer_row *rows, size_t count, uint32_t depth)
         rows[row->parent].forward_device_self_ns += row->forward_device_self_ns;
         rows[row->parent].backward_host_self_ns += row->backward_host_self_ns;
         rows[row->parent].backward_device_self_ns += row->backward_device_self_ns;
+        rows[row->parent].shared_ns += row->shared_ns;
     }
 }
 
@@ -136,14 +137,6 @@ pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis)
     return sum;
 }
 
-/* The mean of the two middle ones if their number is even: the lower one alone would be far off if
- * two steps differ. */
-static int64_t median_of(int64_t *times, size_t count)
-{
-    int64_t low = pyro_quantile(times, count, 1, 2);
-    return count % 2 ? low : low + (pyro_quantile(times, count, count / 2 + 1, count) - low) / 2;
-}
-
 bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
 {
     enum { FEWEST_STEPS = 3, LEAST_LAG = 10 /* a tenth of a step */ };
@@ -155,7 +148,7 @@ bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
         return false;
     for (size_t i = 0; i < count; i++)
         times[i] = analysis->steps[i].span_ns;
-    out->median_ns = median_of(times, count);
+    out->median_ns = pyro_median(times, count);
     for (size_t i = 0; i < count; i++) {
         if (analysis->steps[i].device_lag_ns > out->lag_ns)
             out->lag_ns = analysis->steps[i].device_lag_ns;
@@ -163,7 +156,7 @@ bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
             times[known++] = analysis->steps[i].device_span_ns;
     }
     if (known >= FEWEST_STEPS && known == count && out->lag_ns > out->median_ns / LEAST_LAG) {
-        out->median_ns = median_of(times, known);
+        out->median_ns = pyro_median(times, known);
         out->on_device = true;
     }
     free(times);

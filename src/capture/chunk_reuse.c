@@ -31,14 +31,16 @@ static bool has_open_span(const pyro_session *session, uint64_t sequence)
     return false;
 }
 
-static size_t find_oldest(const pyro_session *session)
+static size_t find_oldest(const pyro_session *session, uint64_t closed_before)
 {
     size_t oldest = PYRO_NO_CHUNK;
     uint64_t needed_from = pyro_passes_need_from(session);
+    if (closed_before < needed_from)
+        needed_from = closed_before;
     for (size_t i = 0; i < session->slot_count; i++) {
         const pyro_chunk_slot *slot = &session->slots[i];
-        if (slot->kind != PYRO_CHUNK_RECORDS || slot->held || slot->closed_raw == 0 ||
-            slot->closed_raw >= needed_from)
+        if (slot->kind != PYRO_CHUNK_RECORDS || slot->held || slot->is_wanted ||
+            slot->closed_raw == 0 || slot->closed_raw >= needed_from)
             continue;
         if ((oldest == PYRO_NO_CHUNK || slot->sequence < session->slots[oldest].sequence) &&
             !has_open_span(session, slot->sequence))
@@ -47,21 +49,30 @@ static size_t find_oldest(const pyro_session *session)
     return oldest;
 }
 
-size_t pyro_chunk_reuse(pyro_session *session)
+size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before)
 {
-    size_t index = find_oldest(session);
+    size_t index = find_oldest(session, closed_before);
     if (index == PYRO_NO_CHUNK)
         return index;
     char *chunk = pyro_chunk_address(session, index);
     pyro_chunk_header *header = (pyro_chunk_header *)chunk;
     session->slots[index] = (pyro_chunk_slot){.held = true};
     session->header->dropped_chunks++;
+    bool notes_blocks = session->flight.is_on &&
+                        session->options.flags & (PYRO_RECORD_MEMORY | PYRO_RECORD_DEVICES);
+    session->flight.is_dropping = notes_blocks;
     pthread_mutex_unlock(&session->lock);
     pyro_threads_quiesce(session, true);
+    if (notes_blocks)
+        pyro_flight_drop_chunk(session, header);
     /* Readers of the file check the sequence again after they have read a chunk. */
     __atomic_store_n(&header->sequence, 0, __ATOMIC_SEQ_CST);
     __atomic_store_n(&header->kind, PYRO_CHUNK_FREE, __ATOMIC_SEQ_CST);
     memset(chunk + sizeof *header, 0, PYRO_RECORDING_CHUNK_BYTES - sizeof *header);
     pthread_mutex_lock(&session->lock);
+    if (notes_blocks) {
+        session->flight.is_dropping = false;
+        pthread_cond_broadcast(&session->flight.done);
+    }
     return index;
 }

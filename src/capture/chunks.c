@@ -80,12 +80,16 @@ static bool reuses_first(const pyro_session *session)
 size_t pyro_chunk_make(pyro_session *session, bool may_reuse)
 {
     size_t index = PYRO_NO_CHUNK;
-    if (may_reuse && reuses_first(session))
-        index = pyro_chunk_reuse(session);
+    uint64_t kept_from = reuses_first(session)
+                             ? UINT64_MAX
+                             : pyro_flight_keeps_from(session,
+                                                      pyro_raw_time(&pyro_the_recorder_api));
+    if (may_reuse && kept_from)
+        index = pyro_chunk_reuse(session, kept_from);
     if (index == PYRO_NO_CHUNK)
         index = grow_file(session, false, true);
     if (index == PYRO_NO_CHUNK && may_reuse && session->options.keep_last && !reuses_first(session))
-        index = pyro_chunk_reuse(session);
+        index = pyro_chunk_reuse(session, UINT64_MAX);
     return index;
 }
 
@@ -138,7 +142,7 @@ static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
 {
     pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
     uint64_t now = pyro_raw_time(&pyro_the_recorder_api), sequence = ++session->last_sequence;
-    session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false};
+    session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false, false};
     header->thread = thread ? thread->open.number : 0;
     header->system_thread = thread ? syscall(SYS_gettid) : 0;
     header->first_raw = now;
@@ -272,7 +276,8 @@ static void *allocate_chunks(void *argument)
     struct timespec next_clock = later(FIRST_CLOCK_NS);
     pthread_mutex_lock(&session->lock);
     while (!session->is_stopping) {
-        if (fill_up(session)) {
+        /* While a trigger's file is written, its chunks become free one by one. */
+        if (fill_up(session) && !session->flight.is_saving) {
             session->failed_searches++;
             pthread_cond_broadcast(&session->chunk_ready);
         }

@@ -6,6 +6,7 @@
 #define FIRST_WAIT_NS 500000
 #define LONGEST_WAIT_NS 50000000
 #define MOST_IDLE_WAITS 200 /* without any progress: about ten seconds */
+#define MOST_BRIEF_WAITS 25 /* about a second */
 
 uint64_t pyro_device_work_launches(void)
 {
@@ -15,11 +16,11 @@ uint64_t pyro_device_work_launches(void)
 }
 
 /* Asking for finished work costs something, so the pauses grow. */
-void pyro_device_work_wait(uint64_t launches)
+static void wait_for(uint64_t launches, int most_waits, int most_idle_waits)
 {
     int64_t wait_ns = FIRST_WAIT_NS;
     uint64_t last_done = 0;
-    for (int idle = 0; idle < MOST_IDLE_WAITS; idle++) {
+    for (int idle = 0, waits = 0; idle < most_idle_waits && waits < most_waits; idle++, waits++) {
         pyro_collector_status status;
         pyro_collector_look(&status);
         uint64_t done = status.launches - status.unfinished;
@@ -37,4 +38,15 @@ void pyro_device_work_wait(uint64_t launches)
         nanosleep(&pause, NULL);
         wait_ns = wait_ns * 2 < LONGEST_WAIT_NS ? wait_ns * 2 : LONGEST_WAIT_NS;
     }
+}
+
+void pyro_device_work_wait(uint64_t launches)
+{
+    wait_for(launches, INT_MAX, MOST_IDLE_WAITS);
+}
+
+void pyro_device_work_wait_briefly(uint64_t launches)
+{
+    if (launches)
+        wait_for(launches, MOST_BRIEF_WAITS, MOST_BRIEF_WAITS);
 }

@@ -25,8 +25,11 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
 static struct recorded_calls {
     uint32_t generation; /* of the session */
     uint32_t first;      /* correlation of its first call; 0: none yet */
-    uint32_t correlations[CALL_SLOTS];
+    uint32_t correlations[CALL_SLOTS]; /* for passes only */
 } calls;
+
+/* Ids of the names of calls: the session's generation in the upper half, the id in the lower. */
+static uint64_t call_names[PYRO_MOST_CALL_NUMBERS];
 
 /* Used by the collector's thread only. */
 static struct reported {
@@ -34,7 +37,7 @@ static struct reported {
     uint64_t clock_error_ns, dropped;
 } reported;
 
-static uint64_t read_clock(void)
+static __attribute__((hot)) uint64_t read_clock(void)
 {
     return pyro_raw_time(&pyro_the_recorder_api);
 }
@@ -60,13 +63,42 @@ static void note_call(uint32_t generation, uint32_t correlation)
     if (!__atomic_load_n(&calls.first, __ATOMIC_RELAXED))
         __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
-    __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
-                     __ATOMIC_RELEASE);
+    if (pyro_the_session.options.temporary)
+        __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
+                         __ATOMIC_RELEASE);
 }
 
-static void call_begins(const pyro_device_call *call)
+/* A lookup by text costs as much as the rest of a record, and every launch has one. */
+static uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
+{
+    uint64_t *place = &call_names[call->number];
+    uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
+    if (call->number && known >> 32 == thread->generation)
+        return (uint32_t)known;
+    uint32_t id = pyro_table_name(thread, call->name);
+    if (id)
+        __atomic_store_n(place, (uint64_t)thread->generation << 32 | id, __ATOMIC_RELAXED);
+    return id;
+}
+
+/* "cudaProfilerStart" and "cuProfilerStop"; no other wanted call has that letter. */
+static bool is_profiler_call(const pyro_device_call *call)
+{
+    return call->name[call->is_runtime ? 4 : 2] == 'P';
+}
+
+static bool is_profiler_start(const pyro_device_call *call)
+{
+    return strcmp(call->name + (call->is_runtime ? 4 : 2), "ProfilerStart") == 0;
+}
+
+static __attribute__((hot)) void call_begins(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
+    if (is_profiler_call(call)) {
+        pyro_flight_window(is_profiler_start(call));
+        return;
+    }
     pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
@@ -74,22 +106,24 @@ static void call_begins(const pyro_device_call *call)
     if (record) {
         note_call(thread->generation, call->correlation);
         record->sequence = call->correlation;
-        record->name = api->name(thread, call->name);
+        record->name = name_of_call(thread, call);
         pyro_record_is(record, PYRO_RECORD_CALL,
                        (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
                            (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u));
-        record->start_raw = pyro_raw_time(api);
+        record->start_raw = call->time;
     }
     pyro_span_open(thread, record, key_of(call->correlation));
-    if (record)
+    if (record) {
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
+    }
     pyro_recorder_leave(thread);
 }
 
-static void call_ends(const pyro_device_call *call)
+static __attribute__((hot)) void call_ends(const pyro_device_call *call)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    pyro_recorder_thread *thread = is_profiler_call(call) ? NULL : pyro_recorder_enter(api);
     if (!thread)
         return;
     pyro_record *record = pyro_span_close(thread, key_of(call->correlation));
@@ -98,7 +132,7 @@ static void call_ends(const pyro_device_call *call)
             record->notes |= PYRO_NOTE_RAISED;
         if (call->is_captured)
             record->notes |= PYRO_NOTE_CAPTURED;
-        record->end_raw = pyro_raw_time(api);
+        record->end_raw = call->time;
     }
     pyro_recorder_leave(thread);
 }
@@ -232,7 +266,7 @@ static void describe(pyro_devices_status *out, const pyro_collector_status *stat
 }
 
 /* As the observer of the CPU's memory writes it. */
-static void add_memory(const pyro_torch_memory *event)
+static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     bool is_wanted = !api->is_resting && api->flags & PYRO_RECORD_MEMORY;
@@ -250,14 +284,24 @@ static void add_memory(const pyro_torch_memory *event)
         of_memory->kind = PYRO_RECORD_ALLOCATION;
         of_memory->out_of_memory = event->out_of_memory;
         pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
     }
     if (thread)
         pyro_recorder_leave(thread);
+    if (event->out_of_memory && api->out_of_memory)
+        api->out_of_memory(event->bytes, event->device_type, event->device_index);
+}
+
+/* A recording of layers alone is one that must cost little. */
+static bool wants_all_kinds(void)
+{
+    const pyro_recorder_api *api = &pyro_the_recorder_api;
+    return !pyro_is_recording(api) || api->flags & (PYRO_RECORD_OPS | PYRO_RECORD_MEMORY);
 }
 
 pyro_devices_state pyro_devices_start(pyro_devices_status *status)
 {
-    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink);
+    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wants_all_kinds());
     pyro_torch_memory_watch(state == PYRO_DEVICES_ON ? add_memory : NULL);
     if (status)
         pyro_devices_look(status);

@@ -52,7 +52,10 @@ static int check_options(const char *path, const pyro_recorder_options *options,
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                          "the size limit of a recording must be at least %llu bytes",
                          (unsigned long long)least);
-    if (options->keep_last && !options->max_bytes)
+    if (options->temporary && pyro_flight_is_on(&options->flight))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "triggers require a recording with a name");
+    if (options->keep_last && !options->max_bytes && !options->flight.keep_ns &&
+        !options->flight.keep_steps && !pyro_flight_is_on(&options->flight))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "keep_last requires a size limit");
     return PYRO_OK;
 }
@@ -70,6 +73,8 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
         status = prepare_process(error);
     if (status == PYRO_OK) {
         session->options = *options;
+        pyro_flight_complete(&session->options);
+        pyro_the_recorder_api.is_resting = 0;
         strcpy(session->base_path, path ? path : "");
         session->passes_written = 0;
         pyro_error_clear(&session->pass_error);
@@ -81,7 +86,6 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     if (status == PYRO_OK) {
         session->is_running = true;
         pyro_the_recorder_api.flags = options->flags;
-        pyro_the_recorder_api.is_resting = 0;
         __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
                          __ATOMIC_SEQ_CST);
     }
@@ -89,11 +93,28 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     return status;
 }
 
+/* At the end: readers skip what is older than what is kept, though its chunk was not reused. */
+static void mark_kept(pyro_session *session)
+{
+    char text[sizeof PYRO_PROPERTY_DISCARDED + 24];
+    pthread_mutex_lock(&session->lock);
+    uint64_t from = session->is_running && !session->is_forked
+                        ? pyro_flight_keeps_from(session, pyro_flight_last_raw(session))
+                        : 0;
+    int length = snprintf(text, sizeof text, "%s%c%llu", PYRO_PROPERTY_DISCARDED, '\0',
+                          (unsigned long long)from);
+    if (from && length > 0)
+        pyro_data_add(session, PYRO_DATA_PROPERTY, text, (size_t)length + 1);
+    pthread_mutex_unlock(&session->lock);
+}
+
 int pyro_recorder_stop(pyro_error *error)
 {
     pyro_session *session = &pyro_the_session;
     /* Passes wait for the collector, which may wait for `control`. */
     int status = pyro_recorder_wait(error);
+    pyro_flight_drain(session);
+    mark_kept(session);
     pthread_mutex_lock(&session->control);
     if (session->is_running) {
         session->is_running = false;
@@ -102,6 +123,7 @@ int pyro_recorder_stop(pyro_error *error)
         if (session->is_forked) {
             /* A child that recorded nothing: the mapping is still its parent's. */
             session->is_forked = false;
+            pyro_flight_forget(session);
             pyro_passes_forget(session);
             pyro_file_close(session, false);
             pyro_session_end_tables(session);

@@ -9,6 +9,7 @@
 #include "base/containers/arena.h"
 #include "base/containers/intern.h"
 #include "base/error.h"
+#include "capture/flight.h"
 #include "trace/recording/recording.h"
 #include <limits.h>
 #include <pthread.h>
@@ -26,6 +27,7 @@ typedef struct pyro_chunk_slot {
     uint64_t first_raw, closed_raw; /* closed 0: still being filled */
     uint8_t kind;
     bool held; /* being made, or ready */
+    bool is_wanted; /* a trigger's file needs it */
 } pyro_chunk_slot;
 
 typedef struct pyro_slab {
@@ -133,6 +135,8 @@ typedef struct pyro_session {
     pthread_cond_t writer_wakes, pass_done;
     pyro_error pass_error;
     uint64_t passes_written;
+
+    pyro_flight flight;
 } pyro_session;
 
 /* session.c */
@@ -163,8 +167,40 @@ size_t pyro_chunk_make(pyro_session *session, bool may_reuse);
 int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error);
 void pyro_chunk_allocator_stop(pyro_session *session); /* without `lock` */
 
-/* chunk_reuse.c: empties and returns the oldest unneeded chunk; releases `lock` meanwhile. */
-size_t pyro_chunk_reuse(pyro_session *session);
+/* chunk_reuse.c: empties and returns the oldest unneeded chunk that was full before a time; releases
+ * `lock` meanwhile. */
+size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before);
+
+/* flight.c: the thread that writes the files of triggers. */
+int pyro_flight_begin(pyro_session *session, pyro_error *error);
+void pyro_flight_drain(pyro_session *session); /* without `lock` and `control` */
+void pyro_flight_end(pyro_session *session); /* after the last record; without `lock` */
+void pyro_flight_forget(pyro_session *session); /* after it, or in a child: frees its memory */
+/* Adds a file to write; needs `lock`. */
+bool pyro_flight_add(pyro_session *session, const pyro_flight_job *job);
+
+/* flight_options.c: fills in what is not given. */
+void pyro_flight_complete(pyro_recorder_options *options);
+
+/* flight_keep.c */
+/* Records that were complete before this time need not be kept; 0: all are needed. Needs `lock`. */
+uint64_t pyro_flight_keeps_from(const pyro_session *session, uint64_t now);
+/* When the last record began: a program may have been idle since. Needs `lock`. */
+uint64_t pyro_flight_last_raw(const pyro_session *session);
+/* Notes what later records need of a chunk that is about to be emptied; without `lock`. */
+void pyro_flight_drop_chunk(pyro_session *session, const pyro_chunk_header *chunk);
+
+/* flight_save.c: writes one file; without `lock`. */
+int pyro_flight_save(pyro_session *session, const pyro_flight_job *job, const char *path,
+                     pyro_error *error);
+/* flight_signals.c */
+void pyro_flight_signals_begin(const int *signals, size_t count, int wake_fd);
+void pyro_flight_signals_renew(void); /* the program may have replaced a handler */
+int pyro_flight_signals_take(void); /* a signal that arrived; 0: none */
+void pyro_flight_signal_done(int signal); /* its file is written: ends the process if it must */
+void pyro_flight_signals_end(void);
+const char *pyro_flight_signal_name(int signal);
+int pyro_flight_signal_number(const char *name); /* 0: not a signal that can be a trigger */
 
 /* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
@@ -195,6 +231,8 @@ bool pyro_membarrier_register(void);
 uint64_t pyro_device_work_launches(void);
 /* Waits until the work of the first `launches` launches is recorded, or will not be. */
 void pyro_device_work_wait(uint64_t launches);
+/* The same, for at most about a second. */
+void pyro_device_work_wait_briefly(uint64_t launches);
 
 /* fork.c */
 int pyro_fork_prepare(pyro_error *error); /* once per process */

@@ -64,9 +64,14 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
         session->ready[session->ready_count++] = 0;
         ok = pyro_data_rewrite(session);
     }
-    status = ok ? pyro_chunk_allocator_start(session, error) : pyro_fail_memory(error);
-    if (status != PYRO_OK)
+    status = ok ? pyro_flight_begin(session, error) : pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        status = pyro_chunk_allocator_start(session, error);
+    if (status != PYRO_OK) {
+        pyro_flight_end(session);
+        pyro_flight_forget(session);
         pyro_file_close(session, false);
+    }
     return status;
 }
 
@@ -88,7 +93,9 @@ void pyro_session_end_tables(pyro_session *session)
 
 void pyro_session_close(pyro_session *session)
 {
+    pyro_flight_end(session);
     pyro_chunk_allocator_stop(session);
+    pyro_flight_forget(session);
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)
         session->header->state = PYRO_RECORDING_CLOSED;

@@ -136,7 +136,7 @@ done:
     return thread;
 }
 
-pyro_recorder_thread *pyro_thread_current(void)
+__attribute__((hot)) pyro_recorder_thread *pyro_thread_current(void)
 {
     pyro_recorder_thread *thread = this_thread;
     if (__builtin_expect(thread != NULL, 1) &&

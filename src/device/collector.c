@@ -43,7 +43,7 @@ typedef struct collector {
     uint64_t last_node; /* recorder's clock: when a node was added to a graph; 0 never */
     bool is_loaded;
     pyro_cupti cupti;
-    void *subscriber;
+    pyro_cupti_subscription use;
     pyro_cupti_calls calls;
     pyro_activity_buffers buffers;
     pthread_t thread;
@@ -94,38 +94,40 @@ static void on_node(uint32_t id, const pyro_cupti_resource *resource)
     if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
         the.cupti.node_id(graph->original_node, &original);
     if (id == PYRO_CUPTI_NODE_CREATED && current_launch) {
-        pyro_cupti_call_done(&the.calls, current_launch);
+        pyro_cupti_launch_ended(&the.calls);
         current_launch = 0;
     }
     __atomic_store_n(&the.last_node, the.sink->now(), __ATOMIC_RELAXED);
     the.sink->node_added(node, original);
 }
 
-static void on_call(const pyro_known_call *known, bool is_runtime, const pyro_cupti_call *data)
+static inline void on_call(const pyro_known_call *known, bool is_runtime,
+                           const pyro_cupti_call *data)
 {
-    pyro_device_call call = {.correlation = data->correlation,
+    pyro_device_call call = {.time = the.sink->now(),
+                             .correlation = data->correlation,
+                             .number = known->number,
                              .starts_kernels = known->starts_kernels,
                              .is_runtime = is_runtime,
                              .name = known->name};
     if (data->site == 0) {
-        if (!is_runtime)
-            pyro_cupti_call_begins(&the.calls, call.correlation, the.sink->now(),
-                                   known->starts_kernels);
-        if (known->starts_kernels)
+        if (known->starts_kernels) {
+            pyro_cupti_launch_begins(&the.calls, call.correlation, call.time);
             current_launch = call.correlation;
+        }
         the.sink->call_begins(&call);
         return;
     }
     call.failed = data->result && *data->result != 0;
     call.is_captured = known->starts_kernels && !current_launch;
-    if (known->starts_kernels && call.failed)
-        pyro_cupti_call_done(&the.calls, call.correlation);
+    if (known->starts_kernels && call.failed && current_launch)
+        pyro_cupti_launch_ended(&the.calls);
     if (known->starts_kernels)
         current_launch = 0;
     the.sink->call_ends(&call);
 }
 
-static void on_callback(void *user, int domain, uint32_t id, const void *data)
+static __attribute__((hot)) void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
     if (!__atomic_load_n(&the.is_on, __ATOMIC_ACQUIRE) || !data)
@@ -143,7 +145,7 @@ static void on_callback(void *user, int domain, uint32_t id, const void *data)
 static bool read_device_clock(void *user, uint64_t *time)
 {
     (void)user;
-    return the.cupti.timestamp(time) == PYRO_CUPTI_SUCCESS;
+    return pyro_cupti_read_clock(&the.use, time) == PYRO_CUPTI_SUCCESS;
 }
 
 /* Two pairs at least, so that the rate is known. */
@@ -165,14 +167,17 @@ static void compare_clocks(void)
  */
 static void prove_clock(const pyro_device_work *work, uint64_t now)
 {
-    uint64_t begun = pyro_cupti_call_begun(&the.calls, work->correlation);
+    if (the.clock_is_proven)
+        return;
+    uint64_t begun = pyro_cupti_launch_begun(&the.calls, work->correlation);
     uint64_t slack = (uint64_t)(CLOCK_SLACK_NS / the.sink->ns_per_unit());
-    if (the.clock_is_proven || begun == 0)
+    if (begun == 0)
         return;
     uint64_t start = pyro_clock_map_time(&the.clock, work->start);
     the.clock_is_proven = start + slack >= begun && start <= now + slack;
     if (!the.clock_is_proven && work->start >= begun && work->start <= now)
         the.clock.is_recorder_clock = the.clock_is_proven = true;
+    __atomic_store_n(&the.calls.wants_times, !the.clock_is_proven, __ATOMIC_RELAXED);
 }
 
 /* Counters have one writer, and pyro_collector_look as a reader. */
@@ -200,14 +205,15 @@ static void pass_on(pyro_device_work *work, uint64_t now)
     work->end = pyro_clock_map_time(&the.clock, work->end);
     the.sink->work(work);
     if (work->kind == PYRO_WORK_KERNEL || work->graph)
-        pyro_cupti_call_done(&the.calls, work->correlation);
+        pyro_cupti_launch_worked(&the.calls, work->correlation, work->graph);
 }
 
 static void read_buffer(const pyro_activity_buffer *buffer)
 {
     void *record = NULL;
     uint64_t now = the.sink->now();
-    while (the.cupti.next_record(buffer->bytes, buffer->valid, &record) == PYRO_CUPTI_SUCCESS) {
+    while (pyro_cupti_next_record(&the.use, buffer->bytes, buffer->valid, &record) ==
+           PYRO_CUPTI_SUCCESS) {
         pyro_device_work work;
         size_t offset = (size_t)((const uint8_t *)record - buffer->bytes);
         if ((const uint8_t *)record < buffer->bytes || offset >= buffer->valid)
@@ -241,10 +247,8 @@ static void read_full_buffers(void)
 
 static void flush_and_read(void)
 {
-    size_t dropped = 0;
     the.cupti.flush(0);
-    if (the.cupti.dropped(NULL, 0, &dropped) == PYRO_CUPTI_SUCCESS)
-        count(&the.dropped, dropped);
+    count(&the.dropped, pyro_cupti_dropped(&the.use));
     read_full_buffers();
 }
 
@@ -336,55 +340,61 @@ static bool prepare(void)
     pthread_cond_init(&the.flushed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_atfork(NULL, NULL, in_child);
-    the.is_prepared = pyro_cupti_calls_begin(&the.calls, &the.cupti) &&
-                      pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
+    pyro_cupti_calls_begin(&the.calls, &the.cupti);
+    the.is_prepared = pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
     return the.is_prepared;
 }
 
-static void set_zeroed_buffers(uint8_t value)
-{
-    size_t size = sizeof value;
-    if (the.cupti.set_attribute)
-        the.cupti.set_attribute(PYRO_CUPTI_ZEROED_BUFFERS, &size, &value);
-}
-
+/* The first ones are always collected. */
 static const int kinds[] = {PYRO_CUPTI_CONCURRENT_KERNEL, PYRO_CUPTI_MEMCPY,
                             PYRO_CUPTI_PEER_MEMCPY,       PYRO_CUPTI_MEMSET,
                             PYRO_CUPTI_SYNCHRONIZATION,   PYRO_CUPTI_OVERHEAD};
+#define FEWEST_KINDS 3
 
-/* Kernels must work; the other kinds are collected where CUPTI has them. */
-static int enable_kinds(void)
+/* Kernels must work; the other kinds are collected where CUPTI has them. Queries of events, which
+ * allocators and NCCL repeat until the work has ended, would be most of the synchronizations. */
+static int enable_kinds(bool all)
 {
-    int result = the.cupti.enable(kinds[0]);
-    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < sizeof kinds / sizeof *kinds; i++)
-        the.cupti.enable(kinds[i]);
+    size_t number = all ? sizeof kinds / sizeof *kinds : FEWEST_KINDS;
+    if (the.cupti.record_queries)
+        the.cupti.record_queries(0);
+    int result = pyro_cupti_enable(&the.use, kinds[0]);
+    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < number; i++)
+        pyro_cupti_enable(&the.use, kinds[i]);
     return result;
 }
 
 static void disable_kinds(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        the.cupti.disable(kinds[i]);
+        pyro_cupti_disable(&the.use, kinds[i]);
 }
 
 static void switch_callbacks(bool enable)
 {
-    pyro_cupti_calls_enable(&the.calls, &the.cupti, the.subscriber, enable);
-    the.cupti.enable_callback(enable, the.subscriber, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CREATED);
-    the.cupti.enable_callback(enable, the.subscriber, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
+    pyro_cupti_calls_enable(&the.calls, &the.use, enable);
+    pyro_cupti_enable_callback(&the.use, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CREATED);
+    pyro_cupti_enable_callback(&the.use, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
 }
 
 static pyro_collector_state fail(pyro_collector_state state, const char *what, int result)
 {
+    char holder[64];
     the.state = state;
-    if (state == PYRO_COLLECTOR_TAKEN)
+    if (state == PYRO_COLLECTOR_TAKEN) {
+        pyro_cupti_find_holder(&the.cupti, holder, sizeof holder);
         snprintf(the.reason, sizeof the.reason,
                  "another profiler in this process uses CUPTI (torch.profiler, Nsight, "
-                 "compute-sanitizer)");
-    else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
+                 "compute-sanitizer%s%s)",
+                 holder[0] ? "; its name there is " : "", holder);
+    } else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
         snprintf(the.reason, sizeof the.reason,
                  "the driver restricts profiling to administrators "
                  "(NVreg_RestrictProfilingToAdminUsers)");
+    else if (state == PYRO_COLLECTOR_TOO_OLD)
+        snprintf(the.reason, sizeof the.reason,
+                 "CUPTI %u cannot connect to the NVIDIA driver, which may be too old for it",
+                 the.cupti.version);
     else
         snprintf(the.reason, sizeof the.reason, "%s: %s", what,
                  pyro_cupti_text(&the.cupti, result));
@@ -397,6 +407,8 @@ static pyro_collector_state fail_with(const char *what, int result)
         return fail(PYRO_COLLECTOR_TAKEN, what, result);
     if (result == PYRO_CUPTI_NO_PRIVILEGES)
         return fail(PYRO_COLLECTOR_NOT_ALLOWED, what, result);
+    if (result == PYRO_CUPTI_NO_DRIVER)
+        return fail(PYRO_COLLECTOR_TOO_OLD, what, result);
     return fail(PYRO_COLLECTOR_FAILED, what, result);
 }
 
@@ -413,12 +425,12 @@ static pyro_collector_state load(void)
 }
 
 /* Subscribed and loaded: starts the thread and the records. */
-static pyro_collector_state start_collecting(void)
+static pyro_collector_state start_collecting(bool all_kinds)
 {
     the.clock = (pyro_clock_map){0};
     the.clock_is_proven = false;
     the.records = the.dropped = the.malformed = 0;
-    the.calls.launches = the.calls.done = 0;
+    pyro_cupti_calls_restart(&the.calls);
     the.flushes_wanted = the.flushes_done = 0;
     the.is_stopping = false;
     pyro_kernel_names_begin(&the.names);
@@ -428,10 +440,10 @@ static pyro_collector_state start_collecting(void)
         return fail(PYRO_COLLECTOR_FAILED, "cannot start the collector's thread", 0);
     }
     the.has_thread = true;
-    set_zeroed_buffers(1);
-    int result = the.cupti.register_buffers(request_buffer, complete_buffer);
+    pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
+    int result = pyro_cupti_register_buffers(&the.use, request_buffer, complete_buffer);
     if (result == PYRO_CUPTI_SUCCESS)
-        result = enable_kinds();
+        result = enable_kinds(all_kinds);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
     __atomic_store_n(&the.is_on, 1, __ATOMIC_RELEASE);
@@ -463,12 +475,24 @@ static void stop_collecting(void)
     if (the.has_thread)
         flush_and_wait(); /* what the kinds still held */
     stop_thread();
-    set_zeroed_buffers(0); /* other profilers hand over buffers with anything in them */
-    the.cupti.unsubscribe(the.subscriber);
-    the.subscriber = NULL;
+    /* Other profilers hand over buffers with anything in them. */
+    pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 0);
+    pyro_cupti_unsubscribe(&the.use);
 }
 
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink)
+/* `shares`: with the functions for several subscribers. */
+static pyro_collector_state subscribe(bool shares, bool all_kinds)
+{
+    int result = pyro_cupti_subscribe(&the.use, &the.cupti, shares, on_callback);
+    if (result != PYRO_CUPTI_SUCCESS)
+        return fail_with("cannot subscribe", result);
+    pyro_collector_state state = start_collecting(all_kinds);
+    if (state != PYRO_COLLECTOR_ON)
+        stop_collecting();
+    return state;
+}
+
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds)
 {
     pthread_mutex_lock(&the.control);
     pyro_collector_state state = the.state;
@@ -477,13 +501,11 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink)
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
-        if (state == PYRO_COLLECTOR_OFF) {
-            int result = the.cupti.subscribe(&the.subscriber, on_callback, NULL);
-            state = result == PYRO_CUPTI_SUCCESS ? start_collecting()
-                                                 : fail_with("cannot subscribe", result);
-            if (result == PYRO_CUPTI_SUCCESS && state != PYRO_COLLECTOR_ON)
-                stop_collecting();
-        }
+        if (state == PYRO_COLLECTOR_OFF && the.cupti.has_shared)
+            state = subscribe(true, all_kinds);
+        /* Where several subscribers are not possible, the reason why one is not counts. */
+        if (state != PYRO_COLLECTOR_ON && the.is_loaded && the.is_prepared)
+            state = subscribe(false, all_kinds);
     }
     pthread_mutex_unlock(&the.control);
     return state;

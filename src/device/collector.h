@@ -37,9 +37,14 @@ typedef struct pyro_device_work {
     uint32_t detail;        /* code of the kind of synchronisation or overhead */
 } pyro_device_work;
 
+/* Numbers of calls, for tables by number; calls with the same name share one. */
+#define PYRO_MOST_CALL_NUMBERS 256
+
 /* A host call that the collector sees. */
 typedef struct pyro_device_call {
+    uint64_t time; /* the recorder's clock */
     uint32_t correlation;
+    uint16_t number; /* of its name, below PYRO_MOST_CALL_NUMBERS; 0: it has none */
     bool starts_kernels; /* a launch of a kernel or of a graph */
     bool is_runtime;     /* of the runtime API, which calls the driver API */
     bool failed, is_captured; /* known at the end; captured: added to a graph, not executed */
@@ -66,7 +71,7 @@ typedef enum pyro_collector_state {
     PYRO_COLLECTOR_OFF = 0,
     PYRO_COLLECTOR_ON = 1,
     PYRO_COLLECTOR_NO_LIBRARY = 2,  /* no library that collects */
-    PYRO_COLLECTOR_TOO_OLD = 3,     /* the library lacks functions or has older records */
+    PYRO_COLLECTOR_TOO_OLD = 3,     /* the library or the driver */
     PYRO_COLLECTOR_TAKEN = 4,       /* another profiler uses the library */
     PYRO_COLLECTOR_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
     PYRO_COLLECTOR_FAILED = 6
@@ -85,8 +90,12 @@ typedef struct pyro_collector_status {
     uint64_t launches, unfinished; /* launches seen; those whose work has not arrived */
 } pyro_collector_status;
 
-/* Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already. */
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink);
+/*
+ * Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already.
+ * `all_kinds`: also memsets, synchronizations and overhead, which cost as much as all kernels (a
+ * memset 10 us on an H200).
+ */
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds);
 /* Delivers finished work, then stops; another profiler may use the library afterwards. */
 void pyro_collector_stop(void);
 /* Delivers work that has finished so far. Does not wait for running work. */

@@ -63,17 +63,37 @@ static const wanted_function wanted[] = {
     {offsetof(pyro_cupti, dropped), "cuptiActivityGetNumDroppedRecords", false},
     {offsetof(pyro_cupti, node_id), "cuptiGetGraphNodeId", true},
     {offsetof(pyro_cupti, set_attribute), "cuptiActivitySetAttribute", true},
+    {offsetof(pyro_cupti, record_queries), "cuptiActivityEnableAllSyncRecords", true},
 };
+
+/* All or none of them are used. */
+static const wanted_function shared[] = {
+    {offsetof(pyro_cupti, subscribe_shared), "cuptiSubscribe_v2", true},
+    {offsetof(pyro_cupti, timestamp_shared), "cuptiGetTimestamp_v2", true},
+    {offsetof(pyro_cupti, register_buffers_shared), "cuptiActivityRegisterCallbacks_v2", true},
+    {offsetof(pyro_cupti, enable_shared), "cuptiActivityEnable_v2", true},
+    {offsetof(pyro_cupti, disable_shared), "cuptiActivityDisable_v2", true},
+    {offsetof(pyro_cupti, next_record_shared), "cuptiActivityGetNextRecord_v2", true},
+    {offsetof(pyro_cupti, dropped_shared), "cuptiActivityGetNumDroppedRecords_v2", true},
+    {offsetof(pyro_cupti, set_attribute_shared), "cuptiActivitySetAttribute_v2", true},
+};
+
+static bool find_function(pyro_cupti *cupti, const wanted_function *function)
+{
+    void *symbol = dlsym(cupti->library, function->name);
+    memcpy((char *)cupti + function->offset, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
 
 /* The first function that is missing, or NULL. */
 static const char *find_functions(pyro_cupti *cupti)
 {
-    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-        void *symbol = dlsym(cupti->library, wanted[i].name);
-        if (!symbol && !wanted[i].is_optional)
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (!find_function(cupti, &wanted[i]) && !wanted[i].is_optional)
             return wanted[i].name;
-        memcpy((char *)cupti + wanted[i].offset, &symbol, sizeof symbol);
-    }
+    cupti->has_shared = true;
+    for (size_t i = 0; i < sizeof shared / sizeof *shared; i++)
+        cupti->has_shared &= find_function(cupti, &shared[i]);
     return NULL;
 }
 

@@ -14,6 +14,8 @@
 enum {
     PYRO_CUPTI_SUCCESS = 0,
     PYRO_CUPTI_END_OF_BUFFER = 12,
+    PYRO_CUPTI_NO_DRIVER = 15, /* cannot connect to the driver */
+    PYRO_CUPTI_NOT_SUPPORTED = 27,
     PYRO_CUPTI_NO_PRIVILEGES = 35,
     PYRO_CUPTI_TAKEN = 39
 };
@@ -63,11 +65,17 @@ typedef void (*pyro_cupti_request)(uint8_t **buffer, size_t *size, size_t *most_
 typedef void (*pyro_cupti_complete)(void *context, uint32_t stream, uint8_t *buffer, size_t size,
                                     size_t valid);
 
+/* The same two for several subscribers; the last argument describes the buffer. */
+typedef void (*pyro_cupti_request_shared)(uint8_t **buffer, size_t *size, size_t *most_records,
+                                          void *about);
+typedef void (*pyro_cupti_complete_shared)(uint8_t *buffer, size_t size, size_t valid, void *about);
+
 /* The functions in use; each returns a result as above. */
 typedef struct pyro_cupti {
     void *library;
     char path[256];
     uint32_t version;
+    bool has_shared; /* all functions for several subscribers are there */
     int (*get_version)(uint32_t *version);
     int (*result_text)(int result, const char **text);
     int (*timestamp)(uint64_t *time);
@@ -83,6 +91,18 @@ typedef struct pyro_cupti {
     int (*dropped)(void *context, uint32_t stream, size_t *count);
     int (*node_id)(void *node, uint64_t *id);                     /* may be NULL */
     int (*set_attribute)(int attribute, size_t *size, void *value); /* may be NULL */
+    int (*record_queries)(uint8_t enable);                          /* may be NULL */
+    /* For several subscribers, from CUDA 13.3 on; NULL before. */
+    int (*subscribe_shared)(void **subscriber, pyro_cupti_callback callback, void *user,
+                            void *parameters);
+    int (*timestamp_shared)(void *subscriber, uint64_t *time);
+    int (*register_buffers_shared)(void *subscriber, pyro_cupti_request_shared request,
+                                   pyro_cupti_complete_shared complete);
+    int (*enable_shared)(void *subscriber, int kind, void *configuration);
+    int (*disable_shared)(void *subscriber, int kind, void *configuration);
+    int (*next_record_shared)(void *subscriber, uint8_t *buffer, size_t valid, void **record);
+    int (*dropped_shared)(void *subscriber, void *context, uint32_t stream, size_t *count);
+    int (*set_attribute_shared)(void *subscriber, int attribute, size_t *size, void *value);
 } pyro_cupti;
 
 typedef enum pyro_cupti_load {

@@ -1,9 +1,10 @@
 /* Wanted calls by name: numbers differ between versions, and variants have suffixes. */
 #include "device/cupti_calls.h"
 
+#include "device/collector.h"
+
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Ids of a domain have gaps, but not longer ones. */
@@ -32,6 +33,10 @@ static const wanted_call wanted[] = {
     {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, false},
     {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, false},
     {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, false},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, false},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, false},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, false},
 };
 
 static bool cut_suffix(char *name, const char *suffix)
@@ -71,11 +76,25 @@ static void learn_call(pyro_known_call *known, int domain, const char *full_name
         if (one->domain != domain || !is_it)
             continue;
         memcpy(known->name, name, sizeof name);
+        known->is_wanted = true;
         known->starts_kernels = one->starts_kernels;
     }
 }
 
-bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
+/* Calls that differ in suffixes only have one name, and one number. */
+static void number_name(pyro_cupti_calls *calls, pyro_known_call *known)
+{
+    const pyro_known_call *all = calls->known[0];
+    if (!known->is_wanted)
+        return;
+    for (size_t i = 0; &all[i] < known; i++)
+        if (all[i].number && strcmp(all[i].name, known->name) == 0)
+            known->number = all[i].number;
+    if (!known->number && calls->name_count + 1 < PYRO_MOST_CALL_NUMBERS)
+        known->number = ++calls->name_count;
+}
+
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
 {
     memset(calls, 0, sizeof *calls);
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++) {
@@ -87,69 +106,62 @@ bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
                 continue;
             gap = 0;
             learn_call(&calls->known[domain][id], domain, name);
+            number_name(calls, &calls->known[domain][id]);
         }
     }
-    calls->slots = calloc(PYRO_CALL_SLOTS, sizeof *calls->slots);
-    return calls->slots != NULL;
 }
 
-void pyro_cupti_calls_end(pyro_cupti_calls *calls)
+void pyro_cupti_calls_restart(pyro_cupti_calls *calls)
 {
-    free(calls->slots);
-    calls->slots = NULL;
+    calls->launches = calls->done = 0;
+    calls->first = 0;
+    calls->wants_times = true;
+    memset(calls->seen_graphs, 0, sizeof calls->seen_graphs);
 }
 
-size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls, const pyro_cupti *cupti,
-                               void *subscriber, bool enable)
+size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
+                               const pyro_cupti_subscription *subscription, bool enable)
 {
     size_t count = 0;
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++)
         for (uint32_t id = 1; id < PYRO_MOST_CALL_IDS; id++)
-            if (calls->known[domain][id].name[0])
-                count += cupti->enable_callback(enable, subscriber, domain, id) ==
+            if (calls->known[domain][id].is_wanted)
+                count += pyro_cupti_enable_callback(subscription, enable, domain, id) ==
                          PYRO_CUPTI_SUCCESS;
     return count;
 }
 
-const pyro_known_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain, uint32_t id)
+void pyro_cupti_launch_ended(pyro_cupti_calls *calls)
 {
-    if ((domain != PYRO_CUPTI_DRIVER && domain != PYRO_CUPTI_RUNTIME) || id >= PYRO_MOST_CALL_IDS ||
-        !calls->known[domain][id].name[0])
-        return NULL;
-    return &calls->known[domain][id];
+    __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
 }
 
-static pyro_call_slot *slot_of(const pyro_cupti_calls *calls, uint32_t correlation)
+void pyro_cupti_launch_worked(pyro_cupti_calls *calls, uint32_t correlation, uint32_t graph)
 {
-    return &calls->slots[correlation & (PYRO_CALL_SLOTS - 1)];
+    uint32_t first = __atomic_load_n(&calls->first, __ATOMIC_RELAXED);
+    uint32_t *seen = &calls->seen_graphs[correlation % PYRO_SEEN_GRAPHS];
+    /* Kernels that were launched before the callbacks were enabled do not count. */
+    if (!first || (int32_t)(correlation - first) < 0 || (graph && *seen == correlation))
+        return;
+    if (graph)
+        *seen = correlation;
+    __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
 }
 
-void pyro_cupti_call_begins(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now,
-                            bool starts_kernels)
+void pyro_cupti_launch_keep_time(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now)
 {
-    pyro_call_slot *slot = slot_of(calls, correlation);
-    slot->begun = now;
-    __atomic_store_n(&slot->state, starts_kernels ? PYRO_CALL_WAITS : PYRO_CALL_DONE,
-                     __ATOMIC_RELAXED);
-    __atomic_store_n(&slot->correlation, correlation, __ATOMIC_RELEASE);
-    if (starts_kernels)
-        __atomic_fetch_add(&calls->launches, 1, __ATOMIC_RELAXED);
+    pyro_call_time *time = &calls->times[correlation % PYRO_CALL_TIMES];
+    __atomic_store_n(&time->correlation, 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&time->begun, now, __ATOMIC_RELEASE);
+    __atomic_store_n(&time->correlation, correlation, __ATOMIC_RELEASE);
 }
 
-void pyro_cupti_call_done(pyro_cupti_calls *calls, uint32_t correlation)
+uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correlation)
 {
-    pyro_call_slot *slot = slot_of(calls, correlation);
-    uint32_t waits = PYRO_CALL_WAITS;
-    if (__atomic_load_n(&slot->correlation, __ATOMIC_ACQUIRE) == correlation &&
-        __atomic_compare_exchange_n(&slot->state, &waits, PYRO_CALL_DONE, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED))
-        __atomic_fetch_add(&calls->done, 1, __ATOMIC_RELEASE);
-}
-
-uint64_t pyro_cupti_call_begun(const pyro_cupti_calls *calls, uint32_t correlation)
-{
-    const pyro_call_slot *slot = slot_of(calls, correlation);
-    if (correlation == 0 || __atomic_load_n(&slot->correlation, __ATOMIC_ACQUIRE) != correlation)
+    const pyro_call_time *time = &calls->times[correlation % PYRO_CALL_TIMES];
+    if (correlation == 0 || __atomic_load_n(&time->correlation, __ATOMIC_ACQUIRE) != correlation)
         return 0;
-    return slot->begun;
+    uint64_t begun = __atomic_load_n(&time->begun, __ATOMIC_ACQUIRE);
+    /* Another launch may have taken the place meanwhile. */
+    return __atomic_load_n(&time->correlation, __ATOMIC_RELAXED) == correlation ? begun : 0;
 }

@@ -1,50 +1,75 @@
 /*
- * The host calls that CUPTI reports to us: which ones are wanted, by name, and the latest of them by
- * correlation, with the time at which they began and whether their work has arrived.
+ * The host calls that CUPTI reports to us: which ones are wanted, by name, and how many launches
+ * still wait for their work. There is no table of launches: correlations are so far apart that each
+ * launch would miss the cache. Code that runs at every launch is here, inlined: between two
+ * launches the program evicts it from the cache, so few cache lines matter more than instructions.
  */
 #ifndef PYRO_DEVICE_CUPTI_CALLS_H
 #define PYRO_DEVICE_CUPTI_CALLS_H
 
-#include "device/cupti.h"
+#include "device/cupti_subscription.h"
 
 #define PYRO_MOST_CALL_IDS 1536
-#define PYRO_CALL_SLOTS ((size_t)1 << 18)
+#define PYRO_CALL_TIMES 4096
+#define PYRO_SEEN_GRAPHS 4096
 
 typedef struct pyro_known_call {
-    char name[40]; /* without suffixes; "": not wanted */
-    bool starts_kernels;
+    bool is_wanted, starts_kernels;
+    uint16_t number; /* of the name; 0: none left */
+    char name[40];   /* without suffixes */
 } pyro_known_call;
 
-/* A call that began; the oldest are overwritten. */
-typedef struct pyro_call_slot {
+/* When a launch began; the oldest are overwritten. */
+typedef struct pyro_call_time {
     uint64_t begun; /* recorder's clock */
     uint32_t correlation;
-    uint32_t state; /* pyro_call_state */
-} pyro_call_slot;
+} pyro_call_time;
 
-enum { PYRO_CALL_FREE = 0, PYRO_CALL_WAITS = 1, PYRO_CALL_DONE = 2 };
-
+/* What every launch uses comes first. */
 typedef struct pyro_cupti_calls {
+    uint64_t launches;    /* of kernels and graphs */
+    uint32_t first;       /* correlation of the first of them; 0: none yet */
+    uint32_t wants_times; /* of launches, in `times` */
     pyro_known_call known[3][PYRO_MOST_CALL_IDS]; /* by domain and id */
-    pyro_call_slot *slots;                        /* by the low bits of the correlation */
-    uint64_t launches, done; /* launches of kernels; of those whose work arrived or never will */
+    uint16_t name_count;                          /* different names */
+    pyro_call_time times[PYRO_CALL_TIMES];
+    uint32_t seen_graphs[PYRO_SEEN_GRAPHS]; /* launches whose first work has arrived */
+    _Alignas(64) uint64_t done; /* launches whose work arrived or never will; other threads */
 } pyro_cupti_calls;
 
-/* Finds the ids of the wanted calls by their names; false when memory is out. */
-bool pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti);
-void pyro_cupti_calls_end(pyro_cupti_calls *calls);
+/* Finds the ids of the wanted calls by their names. */
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti);
+/* Forgets the launches so far. */
+void pyro_cupti_calls_restart(pyro_cupti_calls *calls);
 /* Switches the callbacks of all wanted calls. Returns the number of calls. */
-size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls, const pyro_cupti *cupti,
-                               void *subscriber, bool enable);
-/* The wanted call with an id, or NULL. */
-const pyro_known_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain,
-                                             uint32_t id);
+size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
+                               const pyro_cupti_subscription *subscription, bool enable);
+/* A launch failed, or was added to a graph: no work will arrive. */
+void pyro_cupti_launch_ended(pyro_cupti_calls *calls);
+/* Work of a launch has arrived; a launch of a graph (`graph`) has several. */
+void pyro_cupti_launch_worked(pyro_cupti_calls *calls, uint32_t correlation, uint32_t graph);
+void pyro_cupti_launch_keep_time(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now);
+/* When a launch began; 0: it is unknown. */
+uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correlation);
 
-void pyro_cupti_call_begins(pyro_cupti_calls *calls, uint32_t correlation, uint64_t now,
-                            bool starts_kernels);
-/* Its work has arrived, or never will. */
-void pyro_cupti_call_done(pyro_cupti_calls *calls, uint32_t correlation);
-/* When a call began; 0: it is unknown. */
-uint64_t pyro_cupti_call_begun(const pyro_cupti_calls *calls, uint32_t correlation);
+/* The wanted call with an id, or NULL. */
+static inline const pyro_known_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls,
+                                                           int domain, uint32_t id)
+{
+    if ((domain != PYRO_CUPTI_DRIVER && domain != PYRO_CUPTI_RUNTIME) || id >= PYRO_MOST_CALL_IDS ||
+        !calls->known[domain][id].is_wanted)
+        return NULL;
+    return &calls->known[domain][id];
+}
+
+static inline void pyro_cupti_launch_begins(pyro_cupti_calls *calls, uint32_t correlation,
+                                            uint64_t now)
+{
+    __atomic_fetch_add(&calls->launches, 1, __ATOMIC_RELAXED);
+    if (__builtin_expect(!__atomic_load_n(&calls->first, __ATOMIC_RELAXED), 0))
+        __atomic_store_n(&calls->first, correlation, __ATOMIC_RELAXED);
+    if (__builtin_expect(__atomic_load_n(&calls->wants_times, __ATOMIC_RELAXED), 0))
+        pyro_cupti_launch_keep_time(calls, correlation, now);
+}
 
 #endif

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SENSOR_GPU = 0 };
+enum { SENSOR_GPU = 0, FIELD_INSTANT_POWER = 186, SCOPE_GPU = 0 };
+
+/* Types of a field's value. */
+enum { TYPE_DOUBLE = 0, TYPE_UNSIGNED = 1, TYPE_LONG = 2, TYPE_LONG_LONG = 3 };
+
+_Static_assert(sizeof(pyro_nvml_field) == 40 && sizeof(pyro_nvml_pci) == 68,
+               "structures of the driver's library");
 
 /* If the library has several of the names, the last one is used. */
 static void find(const pyro_nvml *nvml, void *target, const char *name)
@@ -35,6 +41,20 @@ static void find_all(pyro_nvml *nvml)
     find(nvml, &nvml->power_default, "nvmlDeviceGetPowerManagementDefaultLimit");
     find(nvml, &nvml->temperature, "nvmlDeviceGetTemperature");
     find(nvml, &nvml->utilization, "nvmlDeviceGetUtilizationRates");
+    find(nvml, &nvml->memory, "nvmlDeviceGetMemoryInfo");
+    find(nvml, &nvml->energy, "nvmlDeviceGetTotalEnergyConsumption");
+    find(nvml, &nvml->fields, "nvmlDeviceGetFieldValues");
+    find(nvml, &nvml->uuid, "nvmlDeviceGetUUID");
+    find(nvml, &nvml->pci, "nvmlDeviceGetPciInfo_v3");
+    find(nvml, &nvml->cores, "nvmlDeviceGetNumGpuCores");
+    find(nvml, &nvml->whole_of_instance, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle");
+    find(nvml, &nvml->instance_id, "nvmlDeviceGetGpuInstanceId");
+    find(nvml, &nvml->gpm_support, "nvmlGpmQueryDeviceSupport");
+    find(nvml, &nvml->gpm_allocate, "nvmlGpmSampleAlloc");
+    find(nvml, &nvml->gpm_free, "nvmlGpmSampleFree");
+    find(nvml, &nvml->gpm_take, "nvmlGpmSampleGet");
+    find(nvml, &nvml->gpm_take_of_instance, "nvmlGpmMigSampleGet");
+    find(nvml, &nvml->gpm_metrics, "nvmlGpmMetricsGet");
 }
 
 bool pyro_nvml_open(pyro_nvml *nvml)
@@ -93,6 +113,40 @@ double pyro_nvml_max_clock_mhz(const pyro_nvml *nvml, void *device, pyro_nvml_cl
 double pyro_nvml_power_w(const pyro_nvml *nvml, void *device)
 {
     return ask_watts(nvml->power, device);
+}
+
+double pyro_nvml_instant_power_w(const pyro_nvml *nvml, void *device)
+{
+    pyro_nvml_field field = {.field = FIELD_INSTANT_POWER, .scope = SCOPE_GPU};
+
+    if (!nvml->fields || nvml->fields(device, 1, &field) != 0 || field.result != 0)
+        return NAN;
+    switch (field.type) {
+    case TYPE_DOUBLE:
+        return field.value.real / 1000;
+    case TYPE_UNSIGNED:
+        return field.value.integer / 1000.0;
+    case TYPE_LONG:
+    case TYPE_LONG_LONG:
+        return (double)field.value.long_integer / 1000;
+    default:
+        return NAN;
+    }
+}
+
+double pyro_nvml_energy_j(const pyro_nvml *nvml, void *device)
+{
+    unsigned long long millijoules = 0;
+
+    return nvml->energy && nvml->energy(device, &millijoules) == 0 ? (double)millijoules / 1000
+                                                                   : NAN;
+}
+
+double pyro_nvml_memory_used_bytes(const pyro_nvml *nvml, void *device)
+{
+    pyro_nvml_memory bytes = {0, 0, 0};
+
+    return nvml->memory && nvml->memory(device, &bytes) == 0 ? (double)bytes.used : NAN;
 }
 
 double pyro_nvml_power_cap_w(const pyro_nvml *nvml, void *device)

@@ -35,8 +35,8 @@ static void tell(const pyro_torch_memory *event)
         watcher(event);
 }
 
-static void on_usage(void *address, int64_t bytes, size_t allocated, size_t reserved,
-                     c10_device device)
+static __attribute__((hot)) void on_usage(void *address, int64_t bytes, size_t allocated,
+                                          size_t reserved, c10_device device)
 {
     tell(&(pyro_torch_memory){.address = (uint64_t)(uintptr_t)address,
                               .bytes = bytes,

@@ -18,6 +18,8 @@
 
 /* A format of graphs that only the tool supports. */
 enum { PYRO_GRAPH_SVG = PYRO_GRAPH_GRAPHML + 1 };
+/* A format of every kind that only the tool supports. */
+enum { PYRO_PAGE = 100 };
 
 typedef struct pyro_ranking pyro_ranking; /* bench/ranking.h */
 typedef struct pyro_picture pyro_picture; /* dataflow/picture.h */

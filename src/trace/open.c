@@ -150,6 +150,8 @@ int pyro_trace_open(pyro_trace **out, const char *path, const pyro_trace_options
         return status;
     status = read_source(out, source, strcmp(path, "-") == 0 ? "standard input" : path, options,
                          error);
+    if (status == PYRO_OK)
+        (*out)->is_alone = strcmp(path, "-") == 0;
     if (status == PYRO_OK && (*out)->is_recording)
         status = add_file_beside(*out, path, error);
     if (status != PYRO_OK) {
@@ -167,7 +169,10 @@ int pyro_trace_open_memory(pyro_trace **out, const void *data, size_t size, cons
     int status = pyro_source_open_memory(&source, data, size, error);
     if (status != PYRO_OK)
         return status;
-    return read_source(out, source, label, options, error);
+    status = read_source(out, source, label, options, error);
+    if (status == PYRO_OK)
+        (*out)->is_alone = true;
+    return status;
 }
 
 int pyro_trace_join_devices(pyro_trace *trace, const char *path, pyro_error *error)

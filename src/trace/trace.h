@@ -80,6 +80,7 @@ typedef struct pyro_kernel_detail {
     uint32_t graph_id;
     uint32_t collective; /* as above, if the kernel's own args have it; PYRO_NO_ID */
     uint32_t occupancy; /* interned object {"activeBlocksPerMultiprocessor": 2, ...}; PYRO_NO_ID */
+    uint32_t stack; /* interned list of the stacks behind a compiled kernel; PYRO_NO_ID */
     int32_t priority; /* of its stream; PYRO_NO_PRIORITY */
     pyro_queue queue;
 } pyro_kernel_detail;
@@ -106,6 +107,8 @@ typedef struct pyro_memory_detail {
     int64_t total_allocated, total_reserved; /* -1 unknown */
     int16_t device_type, device_index; /* 0 CPU, 1 CUDA, 20 HIP..., index -1 for CPU */
     bool out_of_memory;
+    bool is_held; /* allocated before the first event; it has no op or layer around it */
+    uint32_t holder_layer, holder_op; /* of a held block: interned path and name; PYRO_NO_ID */
 } pyro_memory_detail;
 
 typedef struct pyro_collective_detail {
@@ -192,6 +195,7 @@ struct pyro_trace {
     /* Of device work that a graph replays: the host event that was open when it was captured. */
     pyro_map origins;
     bool is_recording; /* read from a pyrometer recording */
+    bool is_alone; /* files beside it are not looked for */
     bool has_frame_lists; /* stacks were lists in the file, as our writer writes them */
     bool has_paths; /* the trace contains the layers' paths */
 

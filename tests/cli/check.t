@@ -74,7 +74,7 @@ pyrometer: --against: unknown value "thop" (one of: fvcore, torch, torchvision, 
 [2]
 
 $ pyrometer check resnet18 --decode --against torchvision
-pyrometer: --decode is unsupported in check: other counters count whole forward passes only
+pyrometer: unknown option --decode (see pyrometer check --help)
 [2]
 
 # The others run in Python.

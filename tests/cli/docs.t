@@ -9,6 +9,7 @@ pyrometer-graph.1
 pyrometer-models.1
 pyrometer-python.1
 pyrometer-ranks.1
+pyrometer-report.1
 pyrometer-run.1
 pyrometer-trace.1
 pyrometer.1
@@ -38,13 +39,13 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph trace ranks bench run python doctor help --help --version
+cost models check diff graph trace ranks bench report run python doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format
 
 $ source $TMP/complete; complete_words pyrometer cost --format ''
-text json csv
+text json csv html
 
 $ source $TMP/complete; complete_words pyrometer cost --format = js
 json

@@ -13,11 +13,11 @@ $ cd $TMP && pyrometer cost -q --format csv -o d.data && head -c 4 d.data
 name
 
 $ pyrometer cost -o $TMP/e.xml
-pyrometer: --output $TMP/e.xml: unknown extension .xml; use .json, .csv or .txt, or give --format (see pyrometer cost --help)
+pyrometer: --output $TMP/e.xml: unknown extension .xml; use .json, .csv, .html or .txt, or give --format (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost -o $TMP/e
-pyrometer: --output $TMP/e: no extension; use .json, .csv or .txt, or give --format (see pyrometer cost --help)
+pyrometer: --output $TMP/e: no extension; use .json, .csv, .html or .txt, or give --format (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost -q --format csv -o - | head -c 4

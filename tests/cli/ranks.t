@@ -146,3 +146,18 @@ pyrometer: --late: 0 is not from 0.01% to 100% of a step (see pyrometer ranks --
 $ pyrometer ranks ranks --layers-from abc
 pyrometer: --layers-from: "abc" has no group; put the layer's path in parentheses, as in 'fwd\|(.*)'
 [2]
+
+# Steps from other ranges than the profiler's: here every second of them.
+$ pyrometer ranks ranks -q --steps-from 'ProfilerStep#([02468])$' --by step
+================================================================================
+3 RANKS of 4
+================================================================================
+
+Steps:
+  Step  Ranks   Fastest    Median   Slowest  Skew  On rank  Last rank  Late by
+  ----------------------------------------------------------------------------
+     2      3  199.0 ms  199.0 ms  199.0 ms  0 ns        2          1  50.0 ms
+
+$ pyrometer ranks ranks --steps-from '('
+pyrometer: --steps-from: "(" is not a regular expression: Unmatched ( or \( (see pyrometer ranks --help)
+[2]

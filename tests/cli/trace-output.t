@@ -41,8 +41,11 @@ file
 events
 warnings
 notes
+trigger
+trigger_text
 device
 device_known
+peaks_from
 rank
 world_size
 has_layers
@@ -79,6 +82,8 @@ copies
 data_loading
 collectives
 counters
+power
+power_summary
 defects
 findings
 finding_parts
@@ -92,8 +97,8 @@ $ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(de
   "device": null,
   "rank": null,
   "has_layers": false,
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other"}
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other"}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null}
     "device": null,
     "peak_bytes": null,
     {"cause": "ops", "op": "aten::mul", "layer": "", "line": "", "sync": "", "phase": "other", "time_ns": 3000, "profiler_ns": 760, "stretches": 1}
@@ -110,6 +115,13 @@ Ops:
   aten::addmm       1  60.0 us  54.5%        -  -          60.0 us
   aten::relu        1  30.0 us  27.3%  53.33 M  fp32       30.0 us
   aten::linear      1  20.0 us  18.2%   4.02 G  fp32       80.0 us
+
+Work of these ops (from shapes) and its rates:
+  Op              FLOPs     Moved   FLOP/s  Peak      B/s  Peak
+  -------------------------------------------------------------
+  aten::relu     1.60 k  12.5 KiB  53.33 M     -  426.7 M     -
+  aten::linear  321.6 k  38.5 KiB   4.02 G     -  492.5 M     -
+  Peak: not measured on this machine; run pyrometer doctor --calibrate.
 
 ================================================================================
 TRACE PROFILE: good-4-bare-array.json
@@ -164,10 +176,12 @@ Layers:
   Device total                                   100.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             MACs   FLOPs     Moved  Allocated     Time   FLOP/s   Peak
-  ----------------------------------------------------------------------------
-  Net_0.Linear_0  4.10 k  8.32 k  4.06 KiB          -  35.0 us  237.7 M  <0.1%
-  Net_0.Linear_1  4.10 k  8.32 k  4.06 KiB          -  35.0 us  237.7 M  <0.1%
+  Layer            FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
+  ---------------------------------------------------------------------------
+  Net_0.Linear_0  8.32 k  4.06 KiB          -  237.7 M  <0.1%  118.9 M  <0.1%
+  Net_0.Linear_1  8.32 k  4.06 KiB          -  237.7 M  <0.1%  118.9 M  <0.1%
+  Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
+  this device reaches.
 
 $ cd trace; pyrometer trace good-1-training.json --chrome $TMP/all.json -q -o $TMP/ignored.txt; pyrometer trace $TMP/all.json --format json > $TMP/a.json; pyrometer trace good-1-training.json --format json > $TMP/b.json; diff $TMP/a.json $TMP/b.json
 3,4c3,4
@@ -198,9 +212,11 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             MACs    FLOPs     Moved  Allocated     Time   FLOP/s   Peak
-  -----------------------------------------------------------------------------
-  Net_0.Linear_1  8.19 k  16.64 k  8.13 KiB        0 B  70.0 us  237.7 M  <0.1%
+  Layer             FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
+  ----------------------------------------------------------------------------
+  Net_0.Linear_1  16.64 k  8.13 KiB        0 B  237.7 M  <0.1%  118.9 M  <0.1%
+  Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
+  this device reaches.
 
 $ python3 $TMP/chrome.py $TMP/layer.json
 [('C', 12), ('M', 4), ('X', 22), ('f', 4), ('s', 4)] ['memory of device 0', 'queue length of device 0']

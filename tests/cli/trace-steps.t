@@ -80,12 +80,11 @@ Device time of the steps by phase:
   (whole trace)       12  1.20 ms  1.20 ms         -          -      -
 
 $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
-  5. Memory grows from step to step, at aten::linear
+  4. Memory grows from step to step, at aten::linear
      memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
      the steps; threshold 1% per step in 95%
      -> something keeps tensors alive: losses collected without .item() or
         .detach(), caches, hooks
-  6. Memory bandwidth limits most of the device time, at aten::linear
 
 $ cd ../trace/steps; pyrometer trace host.json | sed -n 5,15p
 Summary:
@@ -131,7 +130,7 @@ Inferred steps (device time by phase) (top 2 of 4 by time):
 
 $ cd ../trace/steps; pyrometer trace vllm.json | sed -n 5,26p
 Summary:
-  Events:               42, over 11.9 ms
+  Events:               35, over 11.9 ms
   Device:               NVIDIA H100 80GB HBM3
   Device time:          5.60 ms (7 kernels); busy 47.1% of the span
 
@@ -190,12 +189,12 @@ Notes:
 Next:
 
 $ cd ../trace/steps; pyrometer trace sglang.json --by serving --format csv
-kind,number,start_ns,span_ns,busy_ns,requests,context_requests,generation_requests,tokens,context_tokens,generation_tokens,steady,tokens_per_s,attention_flops,flops,bytes,peak_share,bandwidth_share
-prefill,0,0,1000000,600000,2,2,0,300,300,0,0,300000,,,,,
-mixed,1,1000000,700000,600000,3,1,2,102,100,2,1,145714,,,,,
-decode,2,3000000,1000000,600000,2,0,2,2,0,2,1,2000,,,,,
-verify,3,4000000,1000000,600000,2,0,2,8,0,8,1,8000,,,,,
-decode,4,5000000,700000,600000,2,0,2,2,0,2,1,2857.14,,,,,
+kind,number,start_ns,span_ns,busy_ns,waited_ns,requests,context_requests,generation_requests,tokens,context_tokens,generation_tokens,steady,tokens_per_s,attention_flops,flops,bytes,peak_share,bandwidth_share
+prefill,0,0,1000000,600000,0,2,2,0,300,300,0,0,300000,,,,,
+mixed,1,1000000,700000,600000,0,3,1,2,102,100,2,1,145714,,,,,
+decode,2,3000000,1000000,600000,0,2,0,2,2,0,2,1,2000,,,,,
+verify,3,4000000,1000000,600000,0,2,0,2,8,0,8,1,8000,,,,,
+decode,4,5000000,700000,600000,0,2,0,2,2,0,2,1,2857.14,,,,,
 
 $ cd ../trace/steps; pyrometer trace serving.miss.json --by serving
 ================================================================================
@@ -206,3 +205,15 @@ TRACE PROFILE: serving.miss.json
   profile
 
 $ cd ../trace/steps; python3 make.py --check
+
+# SGLang can write names of both grammars, one in the other.
+$ cd ../trace/steps; pyrometer trace sglang-both.json | grep -A8 "^Serving"
+Serving, per step (annotations of SGLang):
+  Kind     Steps  Requests  Tokens   Median   Busy  Tokens/s  MFU  Bandwidth
+  --------------------------------------------------------------------------
+  prefill      1         1     512  1.00 ms  80.0%   512,000    -          -
+  mixed        1         3     258  1.00 ms  80.0%   258,000    -          -
+  decode       5         3       3  1.00 ms  83.3%     3,750    -          -
+  Steady state: steps 2 to 5, 4,103 tokens/s
+
+Findings:

@@ -34,20 +34,21 @@ Findings (top 3 of 5 by gain):
      - until a launch took effect: 6.68 ms
      - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
        longer than their kernels, which run 1.908 ms in total
-     - The device waits for launch calls: launch calls take 19.6% of the step
-       time without the profiler (736 calls, 7.637 ms)
+     - The device waits for launch calls: 736 launch calls take 7.637 ms; the
+       device waits for them for up to 19.6% of the step time without the
+       profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
   2. Ops run far below the roofline of the chip, at aten::convolution_backward
-     (up to 1.56 ms to gain)
+     (up to 1.55 ms to gain)
      ops over 20 us take 4.375 ms on the device; the H200 SXM needs 0.469 ms for
      their FLOPs and bytes, so 89.3% is lost; threshold 50%
      -> check the ops that lose the most time (`--by op`): sizes, layouts,
         occupancy
   3. Nearly all products use 32 bits or more (up to 1.22 ms to gain)
-     0.0% of the time in matrix products (0.000 ms) is in 16 bits or less;
-     threshold 10%
+     100.0% of the time in matrix products (2.446 of 2.446 ms) uses 32 bits or
+     more; threshold 90%
      - float32 products do not use TF32, at layer4.0.downsample.0: 6.7% of the
        device time (0.407 ms) is in float32 products that do not use TF32, on a
        chip that supports it
@@ -77,9 +78,9 @@ Ops (top 3 of 75 by device time):
 Kernels (top 3 of 60 by device time):
   Kernel                                Calls     Total  Share    Median  Tensor
   ------------------------------------------------------------------------------
-  nchwToNhwcKernel<float>                 124  528.0 us   8.7%   2.66 us  -
+  nchwToNhwcKernel<float> (variant 1)     124  528.0 us   8.7%   2.66 us  -
   bn_bw_1C11_kernel_new<float, float2>      2  306.0 us   5.1%  153.0 us  -
-  nchwToNhwcKernel<float>                  68  304.7 us   5.0%   3.34 us  -
+  nchwToNhwcKernel<float> (variant 2)      68  304.7 us   5.0%   3.34 us  -
 
 Next:
   pyrometer trace h200_resnet18_train.json.gz --by layer
@@ -117,9 +118,7 @@ Findings (top 3 of 5 by gain):
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.68
      ms to gain)
      before the first launch the host took 32.0% of the time without the
-     profiler (2.681 ms), mostly in
-     torchvision/models/vision_transformer.py(268): _process_input (2.524 ms);
-     threshold 10%
+     profiler (2.681 ms), 2.524 ms of it there; threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   2. The device waits for the host to launch kernels, at
@@ -133,8 +132,8 @@ Findings (top 3 of 5 by gain):
      - until a launch took effect: 771.7 us
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
-     - The device waits for launch calls: launch calls take 15.7% of the time
-       without the profiler (150 calls, 1.313 ms)
+     - The device waits for launch calls: 150 launch calls take 1.313 ms; the
+       device waits for them for up to 15.7% of the time without the profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
@@ -143,8 +142,8 @@ Findings (top 3 of 5 by gain):
      (up to 2.15 ms to gain)
      81.7% of the device time (2.488 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
-     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
-       products (0.000 ms) is in 16 bits or less
+     - Nearly all products use 32 bits or more: 100.0% of the time in matrix
+       products (2.836 of 2.836 ms) uses 32 bits or more
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
@@ -204,7 +203,7 @@ Where the time went (2 steps, median 1.00 ms):
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
   Categories: gemm 70.0%, copy 10.0%, optimizer 10.0%, reduction 10.0%
 
-Findings (top 3 of 5 by gain):
+Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at train.py(12): step (up
      to 1.48 ms to gain)
      the device waited 76.0% of the step time (1.478 ms) for the host; 12
@@ -212,8 +211,8 @@ Findings (top 3 of 5 by gain):
      - Python code outside of ops: 927.4 us
      - ops and calls of the runtime: 420.5 us
      - until a launch took effect: 130.0 us
-     - The device waits for launch calls: launch calls take 3.1% of the step
-       time (12 calls, 0.060 ms)
+     - The device waits for launch calls: 12 launch calls take 0.060 ms; the
+       device waits for them for up to 3.1% of the step time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
@@ -228,8 +227,8 @@ Findings (top 3 of 5 by gain):
      gain)
      70.0% of the device time (0.140 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
-     - Nearly all products use 32 bits or more: 0.0% of the time in matrix
-       products (0.000 ms) is in 16 bits or less
+     - Nearly all products use 32 bits or more: 100.0% of the time in matrix
+       products (0.140 of 0.140 ms) uses 32 bits or more
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
 
@@ -293,15 +292,15 @@ Findings:
      - Python code outside of ops: 77.7 us
      - ops and calls of the runtime: 18.5 us
      - until a launch took effect, at stem.conv: 60.0 us
-     - The device waits for launch calls: launch calls take 5.3% of the time (3
-       calls, 0.015 ms)
+     - The device waits for launch calls: 3 launch calls take 0.015 ms; the
+       device waits for them for up to 5.3% of the time
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; record with
         with_stack=True to see which lines are slow (--by cause)
   2. Chains of elementwise kernels are not fused, at stem.conv (up to 60.0 us to
      gain)
-     1 chains of 3 or more elementwise kernels (3 kernels, 0.090 ms) are 100.0%
-     of the device time; threshold 10%
+     1 chain of 3 or more elementwise kernels (3 kernels, 0.090 ms) is 100.0% of
+     the device time; threshold 10%
      -> use torch.compile: it fuses each chain into one kernel, which reads and
         writes once
 
@@ -359,7 +358,6 @@ Ops:
 
 Next:
   pyrometer trace good-3-cpu-only.json --by layer
-  pyrometer trace good-3-cpu-only.json --by finding
   pyrometer trace good-3-cpu-only.json -o results.json
 
 $ cd trace; pyrometer trace good-4-bare-array.json
@@ -388,7 +386,6 @@ Ops:
 
 Next:
   pyrometer trace good-4-bare-array.json --by op
-  pyrometer trace good-4-bare-array.json --by finding
   pyrometer trace good-4-bare-array.json -o results.json
 
 $ cd trace; pyrometer trace good-5-names-of-2021.json -q
@@ -495,6 +492,13 @@ Where the time went:
   Idle                    40.0 us   47.1%  ################
     launch latency        30.0 us   35.3%  ############
     queued, not started   10.0 us   11.8%  ####
+
+Layers:
+  Layer               Calls  Forward  Backward     Self   Share  FLOP/s
+  ---------------------------------------------------------------------
+  CUDA graph 1.other      0  45.0 us         -  45.0 us  100.0%       -
+  ---------------------------------------------------------------------
+  Device total                                  45.0 us  100.0%
 
 Kernels:
   Kernel   Calls    Total  Share   Median  Tensor

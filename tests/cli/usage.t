@@ -13,6 +13,7 @@ Commands:
   trace     analyze a run: layers, ops, kernels, idle time, memory
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
+  report    show any input or result as one HTML page
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
   doctor    check what works on this machine, and how to fix what does not
@@ -102,15 +103,17 @@ Sizes:
           Sequence length in tokens or frames, if it is dynamic in the model.
       --prefill N
           Price reading a prompt of N tokens, for language models.
+      --size SYMBOL=N
+          Value of a symbolic size in the file: s0=4. JSON output lists the
+          symbols. May be repeated.
+
+One token of a language model:
       --decode
           Price one new token of a language model with a key-value cache; the
           bytes read from the cache are reported. Needs a built-in model with a
           decode graph.
       --past N
           With --decode: number of tokens in the cache. Default: as stored.
-      --size SYMBOL=N
-          Value of a symbolic size in the file: s0=4. JSON output lists the
-          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -131,15 +134,17 @@ Pricing:
 Python:
       --python PROGRAM
           Python interpreter with torch, the models' packages and, for check,
-          the counters. Default: python3.
+          the counters. Default: python3 of the environment that holds
+          pyrometer, or on PATH.
 
 Output:
-      --format text|json|csv
-          Output format: text for people, json for programs or csv for
-          spreadsheets. Default: text, or by the extension of --output.
+      --format text|json|csv|html
+          Output format: text for people, json for programs, csv for
+          spreadsheets or html for a browser. Default: text, or by the extension
+          of --output.
   -o, --output FILE
-          Write to FILE. Its extension (.json, .csv or .txt) selects the format.
-          An error leaves no partial file. Default: standard output.
+          Write to FILE. Its extension (.json, .csv, .html or .txt) selects the
+          format. An error leaves no partial file. Default: standard output.
   -q, --quiet
           Print only the numbers: no notes, advice or hints.
   -v, --verbose
@@ -205,15 +210,17 @@ Sizes of both models:
           Sequence length in tokens or frames, if it is dynamic in the model.
       --prefill N
           Price reading a prompt of N tokens, for language models.
+      --size SYMBOL=N
+          Value of a symbolic size in the file: s0=4. JSON output lists the
+          symbols. May be repeated.
+
+One token of a language model:
       --decode
           Price one new token of a language model with a key-value cache; the
           bytes read from the cache are reported. Needs a built-in model with a
           decode graph.
       --past N
           With --decode: number of tokens in the cache. Default: as stored.
-      --size SYMBOL=N
-          Value of a symbolic size in the file: s0=4. JSON output lists the
-          symbols. May be repeated.
 
 Pricing:
       --convention full|torch|fvcore|torchvision
@@ -234,7 +241,8 @@ Pricing:
 Python:
       --python PROGRAM
           Python interpreter with torch, the models' packages and, for check,
-          the counters. Default: python3.
+          the counters. Default: python3 of the environment that holds
+          pyrometer, or on PATH.
 
 Verdict on two results:
       --delta SHARE
@@ -254,12 +262,13 @@ Verdict on two results:
           Compare results even if they come from different machines.
 
 Output:
-      --format text|json|csv
-          Output format: text for people, json for programs or csv for
-          spreadsheets. Default: text, or by the extension of --output.
+      --format text|json|csv|html
+          Output format: text for people, json for programs, csv for
+          spreadsheets or html for a browser. Default: text, or by the extension
+          of --output.
   -o, --output FILE
-          Write to FILE. Its extension (.json, .csv or .txt) selects the format.
-          An error leaves no partial file. Default: standard output.
+          Write to FILE. Its extension (.json, .csv, .html or .txt) selects the
+          format. An error leaves no partial file. Default: standard output.
   -q, --quiet
           Print only the numbers: no notes, advice or hints.
   -v, --verbose
@@ -284,7 +293,7 @@ $ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
 same
 
 $ pyrometer cost --help --color always | grep -c "$(printf '\033')"
-6
+7
 
 $ pyrometer cost --help | grep -c "$(printf '\033')"
 0
@@ -308,11 +317,11 @@ pyrometer: unknown option -z (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --format xml
-pyrometer: --format: unknown value "xml" (one of: text, json, csv) (see pyrometer cost --help)
+pyrometer: --format: unknown value "xml"; did you mean html? (one of: text, json, csv, html) (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --format=jsn
-pyrometer: --format: unknown value "jsn"; did you mean json? (one of: text, json, csv) (see pyrometer cost --help)
+pyrometer: --format: unknown value "jsn"; did you mean json? (one of: text, json, csv, html) (see pyrometer cost --help)
 [2]
 
 $ pyrometer cost --sort

@@ -19,7 +19,7 @@ from torch import nn
 
 import pyrometer
 from gpu.checks import TOOL, check
-from gpu.kernel_cases import CASES, GPT, tokens
+from gpu.kernel_cases import CASES, GPT, tokens, two_blocks
 from pyrometer._testing import core
 
 REPEATS = 5
@@ -98,6 +98,39 @@ def test_kernels_start_after_their_launch(tmp_path):
     check("no kernel starts before its launch", min(delays) > -2, f"{min(delays):.2f} us")
     check("kernels start soon", statistics.median(delays) < 1000,
           f"median {statistics.median(delays):.1f} us")  # fmt: skip
+
+
+def op_around(ops, call):
+    """The innermost op with shapes around a launch, or None."""
+    around = [
+        op for op in ops
+        if op["tid"] == call["tid"] and op["ts"] <= call["ts"] <= op["ts"] + op["dur"]
+        and any(op["args"].get("Input Dims", ()))
+    ]  # fmt: skip
+    return max(around, key=lambda op: op["ts"], default=None)
+
+
+def test_no_kernel_is_in_the_wrong_block(tmp_path):
+    """Two identical blocks of different width: sizes of the ops show where a kernel belongs."""
+    step = two_blocks()
+    step()
+    block = capture_step(step, tmp_path, "blocks")
+    block.export_chrome_trace(tmp_path / "blocks.json")
+    events = json.loads((tmp_path / "blocks.json").read_text())["traceEvents"]
+    calls = {e["args"]["correlation"]: e for e in events if e.get("cat") == "cuda_driver"}
+    ops = [e for e in events if e.get("cat") == "cpu_op"]
+    found, wrong = collections.Counter(), []
+    for kernel in (e for e in events if e.get("cat") == "kernel"):
+        which = kernel["args"].get("layer", "").partition(".")[0]
+        op = op_around(ops, calls[kernel["args"]["correlation"]])
+        if which not in ("small", "large") or op is None:
+            continue
+        found[which, kernel["args"].get("phase")] += 1
+        if ("2048" in json.dumps(op["args"]["Input Dims"])) != (which == "large"):
+            wrong.append((which, op["name"], op["args"]["Input Dims"]))
+    print(dict(found))
+    check("both blocks have kernels in both directions", len(found) == 4, str(dict(found)))
+    check("no kernel is in the wrong block", not wrong, str(wrong[:3]))
 
 
 def graph_shares(folder, name, run, steps):

@@ -154,11 +154,9 @@ class CountingCudart:
 
 @one_rank
 def test_nsight(tmp_path):
-    cudart, push = torch.cuda.cudart, torch.cuda.nvtx.range_push
+    cudart = torch.cuda.cudart
     counting = CountingCudart(cudart())
-    ranges = []
     torch.cuda.cudart = lambda: counting
-    torch.cuda.nvtx.range_push = lambda name: (ranges.append(name), push(name))[1]
 
     def fail(step):
         if step == 4:
@@ -173,9 +171,6 @@ def test_nsight(tmp_path):
         check("training goes on", value == 8 and messages == "", messages)
         check("one range is captured", counting.calls == ["cudaProfilerStart", "cudaProfilerStop"],
               str(counting.calls))  # fmt: skip
-        layers = [name for name in ranges if name.endswith("stem")]
-        steps = [name for name in ranges if name.startswith("ProfilerStep#")]
-        check("NVTX ranges of steps and layers", len(layers) == 3 and len(steps) == 3, str(ranges))
         counting.calls.clear()
         try:
             run(tmp_path, 8, fail, nsight_enabled=True)
@@ -185,4 +180,4 @@ def test_nsight(tmp_path):
         check("... and the range is closed",
               counting.calls == ["cudaProfilerStart", "cudaProfilerStop"])  # fmt: skip
     finally:
-        torch.cuda.cudart, torch.cuda.nvtx.range_push = cudart, push
+        torch.cuda.cudart = cudart

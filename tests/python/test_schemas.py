@@ -54,7 +54,9 @@ def test_every_table_of_a_trace_is_in_its_schema():
     pytest.importorskip("pyrometer")
     known = SCHEMAS["trace-1"]
     for name, wanted in schema_tables.table_schemas().items():
-        is_known = known["properties"].get(name) == wanted and name in known["required"]
+        is_known = known["properties"].get(name) == wanted
+        is_required = name in known["required"]
+        is_known = is_known and is_required == (name not in schema_tables.ON_REQUEST)
         assert is_known, f"{name}: run tests/python/schema_tables.py --update"
 
 
@@ -88,6 +90,7 @@ def test_every_output_has_a_schema():
         ("trace", "trace/good-1-training.json"),
         ("trace", "trace/good-7-collectives.json"),
         ("trace", "trace/h200_resnet18_train.json.gz"),
+        ("trace", "trace/h200_vit_b16_forward.json.gz", "--verbose"),
         ("trace", "trace/bad-2-defects.json"),
         ("diff", "trace/good-1-training.json", "trace/good-3-cpu-only.json"),
         ("ranks", "ranks"),
@@ -180,8 +183,19 @@ def test_what_python_is_asked_for(tmp_path, warm_python):
 
 def test_measured_peaks(tmp_path, monkeypatch):
     pytest.importorskip("torch")
-    from pyrometer._testing import doctor
+    from pyrometer._testing import calibrate
 
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(doctor, "_best_s", lambda run: 1.0)  # this checks the form, not the rates
-    check(doctor.calibrate())
+    # This checks the form, not the rates.
+    monkeypatch.setattr(calibrate.Bench, "best_s", lambda self, run: 1.0)
+    peaks = calibrate.calibrate()
+    check(peaks)
+    assert calibrate.read() == peaks
+    gpu = {"device": "cuda", "name": "NVIDIA H200", "bytes_per_s": 1.0}
+    calibrate.peaks_path().write_text(json.dumps(peaks | {"devices": [gpu]}))
+    kept = calibrate.calibrate()["devices"]  # a GPU that is not here keeps its rates
+    assert [one["device"] for one in kept] == ["cpu", "cuda"] and kept[1] == gpu
+    old = {"schema": "pyrometer.peaks/1", "host": "h", "measured": "2026-01-02", "bytes_per_s": 2e9}
+    calibrate.peaks_path().write_text(json.dumps(old))
+    assert calibrate.read()["devices"][0]["bytes_per_s"] == 2e9
+    assert "copy 2 GB/s (2026-01-02)" in calibrate.describe(calibrate.read())

@@ -21,8 +21,11 @@ PACKED = {
     "CHANGELOG.md", "CMakeLists.txt", "CMakePresets.json", "CONTRIBUTING.md", "LICENSE", "Makefile",
     "README.md", "catalog", "cli", "cmake", "docs", "examples", "include", "mkdocs.yml",
     "pyproject.toml", "pyrometer.pc.in", "python", "requirements", "schemas", "scripts", "src",
+    "web",
 }  # fmt: skip
 LEFT_OUT = {".ci", "bench", "fuzz", "tests"}
+# Packed where it was built: git does not have it.
+BUILT = {"web/dist/index.html"}
 FOR_TESTS = {"cmake/tests.cmake", "cmake/fuzz.cmake", "cmake/bench.cmake"}
 
 WORD = re.compile(r"[\w.][\w./-]*")
@@ -61,7 +64,7 @@ def check_rules(settings, tracked):
         if not any(path.startswith(pattern.strip("/") + "/") for path in tracked):
             messages.append(f"sdist.exclude: {pattern} matches nothing")
     for pattern in settings["sdist"]["include"]:
-        if not any(fnmatch.fnmatch(path, pattern) for path in tracked):
+        if pattern not in BUILT and not any(fnmatch.fnmatch(path, pattern) for path in tracked):
             messages.append(f"sdist.include: {pattern} matches nothing")
     return messages
 

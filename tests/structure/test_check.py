@@ -219,8 +219,8 @@ class Packages(unittest.TestCase):
         )
 
     def test_new_folders_need_a_decision(self):
-        found = packages.check_sdist({"web/index.html"}, {"web/index.html"})
-        self.assertIn("web: say in", found[0])
+        found = packages.check_sdist({"garden/index.html"}, {"garden/index.html"})
+        self.assertIn("garden: say in", found[0])
 
     def test_rules_that_match_nothing_or_too_much(self):
         self.assertEqual(packages.check_rules(self.RULES, self.TRACKED), [])

@@ -1,16 +1,21 @@
-"""Compares the tool's results on traces with reviewed numbers in goldens.json.
+"""Compares the tool's results on traces with reviewed numbers in goldens.json, and its first
+screens with reviewed ones in screens/.
 
 Traces of tests/files/trace are always read; other people's, which are not part of the
-project, if available. `python tests/trace/test_goldens.py` rewrites the numbers of available
-traces: review the difference.
+project, if available. A screen belongs to the trace with the hash in its first line.
+`python tests/trace/test_goldens.py` rewrites numbers and screens of available traces: review the
+difference, and judgement.md with it.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -19,6 +24,8 @@ TOOL = os.environ.get("PYROMETER", str(ROOT / "build" / "pyrometer"))
 OURS = ROOT / "tests" / "files" / "trace"
 FOLDER = pathlib.Path(os.environ.get("PYRO_TRACES", ROOT.parent / "shared" / "traces"))
 GOLDENS = pathlib.Path(__file__).with_name("goldens.json")
+SCREENS = pathlib.Path(__file__).with_name("screens")
+WIDTH = 100
 TOTALS = (
     "events",
     "warnings",
@@ -60,6 +67,30 @@ def facts_of(path: pathlib.Path) -> dict:
     return facts
 
 
+def hash_of(path: pathlib.Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@functools.cache
+def traces() -> dict[str, pathlib.Path]:
+    """All available traces with a name of their own, by hash."""
+    paths = [*FOLDER.glob("*.json.gz"), *OURS.glob("h200_*.json.gz")]
+    return {hash_of(path): path for path in paths}
+
+
+def screen_of(path: pathlib.Path, name: str) -> str:
+    """The first screen, at a fixed width and without color; no path of this machine is in it."""
+    environment = {key: value for key, value in os.environ.items() if key != "CLICOLOR_FORCE"}
+    environment |= {"COLUMNS": str(WIDTH), "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        (pathlib.Path(folder) / name).symlink_to(path)
+        command = [os.path.abspath(TOOL), "trace", name]
+        done = subprocess.run(
+            command, capture_output=True, check=True, text=True, cwd=folder, env=environment
+        )
+    return done.stdout
+
+
 def judgements() -> dict[str, tuple[str, str]]:
     """The table of judgement.md: trace -> (its first finding, our file with the same cause)."""
     text = pathlib.Path(__file__).with_name("judgement.md").read_text(encoding="utf-8")
@@ -77,6 +108,24 @@ def test_golden(name: str) -> None:
     if path is None:
         pytest.skip("a trace of other people, not available")
     assert facts_of(path) == goldens()[name]
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in SCREENS.glob("*.txt")))
+def test_first_screen(name: str) -> None:
+    wanted = (SCREENS / f"{name}.txt").read_text(encoding="utf-8")
+    head, _, screen = wanted.partition("\n")
+    path = traces().get(head.removeprefix("sha256 "))
+    if path is None:
+        pytest.skip("a trace of other people, not available")
+    assert screen_of(path, f"{name}.json.gz") == screen
+    assert max(map(len, screen.splitlines())) <= WIDTH
+    assert str(ROOT) not in screen and str(FOLDER) not in screen
+
+
+def test_every_trace_has_a_screen_and_a_judgement() -> None:
+    names = {path.name.removesuffix(".json.gz") for path in traces().values()}
+    assert names <= {path.stem for path in SCREENS.glob("*.txt")}
+    assert names <= set(judgements())
 
 
 @pytest.mark.parametrize("name", sorted(set(judgements()) - {"---"}))
@@ -100,3 +149,8 @@ if __name__ == "__main__":
     found = dict(sorted(found.items()))
     lines = [f"{json.dumps(name)}: {json.dumps(facts)}" for name, facts in found.items()]
     GOLDENS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    SCREENS.mkdir(exist_ok=True)
+    for known, path in traces().items():
+        text = f"sha256 {known}\n{screen_of(path, path.name)}"
+        name = path.name.removesuffix(".json.gz")
+        (SCREENS / f"{name}.txt").write_text(text, encoding="utf-8")

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from pyrometer import _core, _display, _env
 from pyrometer._capture import passes
 from pyrometer._capture.session import session
-from pyrometer._capture.settings import Settings
+from pyrometer._capture.settings import MAX_FILES, Settings
 from pyrometer._error import Error
 from pyrometer._graph.graph import Graph
 from pyrometer._output_files import refuse_inputs
 from pyrometer._trace.trace import Table, Trace, trace
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
 
@@ -33,9 +34,13 @@ def capture(
     ops: bool = True,
     storages: bool = False,
     max_size: int | None = None,
-    keep_last: bool = False,
+    keep_last: bool | str | float = False,
+    on: str | Sequence[str] | None = None,
+    max_files: int = MAX_FILES,
     overwrite: bool = True,
     gpu: str | None = None,
+    nvtx: bool = False,
+    gpu_sampling: float | None = None,
 ) -> Capture:
     """Records what PyTorch does in a block of code, on all threads.
 
@@ -54,15 +59,27 @@ def capture(
         ops: False records layers only.
         storages: record which tensors go from op to op, for graph() and `pyrometer graph`.
         max_size: stop recording at this many bytes.
-        keep_last: at max_size drop the oldest part instead; requires max_size.
+        keep_last: True: at max_size drop the oldest part instead of stopping. A time or a number of
+            steps ("30s", "500ms", "200 steps"; a number is seconds): keep only that much, and at
+            most max_size, by default 512 MiB.
+        on: triggers that save the last part to a file of its own, beside `path`, while recording
+            goes on: "slow-step" (more than twice the median; "slow-step:1.5x", "slow-step:250ms"),
+            "oom", "exception", "signal" (SIGUSR2; or "SIGUSR1", ...), "cuda-profiler". Keeps 30 s
+            unless keep_last says otherwise. run.pyro gives run.slow-step-1.pyro.
+        max_files: files per trigger.
         overwrite: False raises ValueError if the file exists.
         gpu: how kernels are recorded: "collector" by CUPTI into the recording; "torch" by
             torch.profiler into FILE.devices.json; "none". Default "auto", or PYROMETER_GPU: the
             collector; torch.profiler on ROCm, or if another profiler of this process uses CUPTI.
+        nvtx: make every call of a layer an NVTX range, and the block a range of the CUDA profiler,
+            for nsys.
+        gpu_sampling: seconds between samples of the GPU's power, energy, clocks, temperature and
+            use; 0 for none. Default 0.1, or PYROMETER_GPU_SAMPLING.
 
     Raises:
         Error: capturing does not work in this version of Python.
         ModuleNotFoundError: torch is not installed.
+        ValueError: keep_last, on or gpu is invalid, or triggers have no path.
 
     Raises, at the start of the block:
         Error: a recording is already running, or the file cannot be created.
@@ -73,10 +90,14 @@ def capture(
     if problem is not None:
         raise Error(problem)
     _env.require_torch("pyrometer.capture()")
-    from pyrometer._capture import collector, observers
+    from pyrometer._capture import collector, flight, gpu_samples, observers
 
-    if keep_last and not max_size:
-        raise ValueError("keep_last requires a size limit: set max_size")
+    keep, triggers = flight.keep_text(keep_last), flight.trigger_text(on)
+    _core.flight_options(keep, triggers)  # raises ValueError
+    if triggers is not None and path is None:
+        raise ValueError("triggers need a path: the names of their files are derived from it")
+    if keep_last is True and not max_size and triggers is None:
+        raise ValueError("keep_last requires a size limit: set max_size, or a time such as '30s'")
     flags = observers.flags(
         ops=ops,
         shapes=record_shapes,
@@ -86,7 +107,20 @@ def capture(
         storages=storages,
     )
     collector.way(gpu)  # raises ValueError
-    return Capture(path, flags, max_size or 0, keep_last, overwrite, gpu)
+    gpu_samples.interval(gpu_sampling)  # the same
+    return Capture(
+        path,
+        flags,
+        max_size or 0,
+        keep_last is True,
+        overwrite,
+        gpu,
+        gpu_sampling,
+        keep=keep,
+        triggers=triggers,
+        max_files=max_files,
+        nvtx=nvtx,
+    )
 
 
 class Capture:
@@ -102,7 +136,10 @@ class Capture:
         keep_last: bool,
         overwrite: bool,
         gpu: str | None = None,
+        gpu_sampling: float | None = None,
+        **more: Any,
     ) -> None:
+        """`more`: further Settings."""
         self._is_own = path is None
         if path is None:
             handle, path = tempfile.mkstemp(prefix="pyrometer-", suffix=".pyro")
@@ -116,6 +153,8 @@ class Capture:
             keep_last=keep_last,
             overwrite=overwrite or self._is_own,
             gpu=gpu,
+            gpu_sampling=gpu_sampling,
+            **more,
         )
         self._is_done = self._is_inside_run = False
         self.status: dict[str, Any] = {}
@@ -131,11 +170,25 @@ class Capture:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if value is not None and session.flight is not None:
+            session.flight.report(value)
         session.stop()
         self.status = session.last_status
         self._is_done = True
         if self._is_inside_run:
             session.whole_program.resume()
+
+    def save(self, text: str = "the program called save()") -> bool:
+        """Saves the last part now, to a file like run.save-1.pyro; needs `on`. Recording goes on.
+        Returns False if the limit of files is reached or there are no triggers."""
+        return _core.flight_trigger("save", text, False)
+
+    @property
+    def saved_files(self) -> list[str]:
+        """Files that triggers have written."""
+        if session.flight is not None and session.settings is self._settings:
+            return list(session.flight.files)
+        return list(self.status.get("saved_files", ()))
 
     @cached_property
     def _trace(self) -> Trace:

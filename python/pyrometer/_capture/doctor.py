@@ -28,7 +28,7 @@ def check(name: str, state: str, text: str, remedy: str = "") -> Check:
 def look_around() -> list[Check]:
     checks = [_python(), _torch()]
     if checks[-1]["state"] != "problem":
-        checks += [_compiler(), _observer(), _devices(), _collector()]
+        checks += [_compiler(), _observer(), _devices(), _collector(), _samples()]
     return [*checks, _cache(), _recording(), _clock(), _perf(), _peaks()]
 
 
@@ -147,6 +147,35 @@ def _collector(run_kernel: Callable[[], None] = _run_kernel) -> Check:
     return check("collector", "ok", f"{about}; device times are exact to {error_us:.1f} us")
 
 
+def _samples(seconds: float = 3) -> Check:
+    """Samples the GPU that torch uses, and says what the driver does not report."""
+    import torch
+
+    if not torch.cuda.is_available() or torch.version.hip:
+        return check("gpu samples", "ok", "not needed")
+    torch.zeros(1, device="cuda")
+    _core.gpu_sampling_start(0.01)
+    end = time.monotonic() + seconds
+    while _core.gpu_sampling_status()["samples"] < 3 and time.monotonic() < end:
+        time.sleep(0.01)
+    _core.gpu_sampling_stop()
+    return _describe_samples(_core.gpu_sampling_status())
+
+
+def _describe_samples(status: dict[str, Any]) -> Check:
+    if not status["samples"]:
+        reason = status["reason"] or "the driver's library does not return"
+        text = f"power and clocks are not recorded: {reason}"
+        return check("gpu samples", "note", text, "install the driver's libnvidia-ml.so.1")
+    each_us = status["cost_ns"] / status["samples"] / 1000
+    energy = "energy counter" if status["has_energy"] else "no energy counter"
+    units = "use of units" if status["has_units"] else "no use of units (needs Hopper)"
+    power = "power as a mean of 1 s" if status["power_is_mean"] else "instant power"
+    text = f"{power}, {energy}, {units}; {each_us:.0f} us per sample"
+    missing = f"; the driver lacks {status['missing']}" if status["missing"] else ""
+    return check("gpu samples", "ok", text + missing)
+
+
 def _is_writable(folder: str) -> bool:
     try:
         os.makedirs(folder, exist_ok=True)
@@ -209,90 +238,18 @@ def _perf() -> Check:
     return check("permissions", "ok", f"nothing special is needed (perf_event_paranoid {level})")
 
 
-def peaks_path() -> pathlib.Path:
-    """One file per host, since machines may share a home. src/hardware/peaks.c reads this file."""
-    data = os.environ.get("XDG_DATA_HOME", "")
-    folder = pathlib.Path(data) if data.startswith("/") else pathlib.Path.home() / ".local/share"
-    return folder / "pyrometer" / f"peaks-{os.uname().nodename}.json"
-
-
 def _peaks() -> Check:
+    from pyrometer._capture import calibrate
+
     try:
-        peaks = json.loads(peaks_path().read_text())
+        return check("peaks", "ok", calibrate.describe(calibrate.read()))
     except (OSError, ValueError):
         return check(
             "peaks",
             "note",
-            "not measured: no shares of the peak in pyrometer trace --by layer",
+            "not measured: shares of the peak use data sheets, or are missing",
             "pyrometer doctor --calibrate",
         )
-    rates = ", ".join(
-        f"{key.removesuffix('_flops_per_s').removesuffix('_ops_per_s')} {value / 1e9:.0f} GFLOP/s"
-        for key, value in peaks.items()
-        if key.endswith("ops_per_s")
-    )
-    text = f"{rates}, copy {peaks.get('bytes_per_s', 0) / 1e9:.1f} GB/s ({peaks.get('measured')})"
-    return check("peaks", "ok", text)
-
-
-def _best_s(run: Callable[[], Any], budget_s: float = 0.6) -> float:
-    """The shortest of many times: the peak is the undisturbed speed of the machine."""
-    run()
-    best, end = float("inf"), time.perf_counter() + budget_s
-    while time.perf_counter() < end:
-        begin = time.perf_counter()
-        run()
-        best = min(best, time.perf_counter() - begin)
-    return best
-
-
-def _multiply(torch: Any, dtype: Any, size: int) -> float | None:
-    """Operations per second of a square product; None if torch does not support the type."""
-    try:
-        if dtype is torch.int8:
-            left = torch.ones(size, size, dtype=dtype)
-            return 2 * size**3 / _best_s(lambda: torch._int_mm(left, left))
-        left = torch.randn(size, size).to(dtype)
-        out = torch.empty_like(left)
-        return 2 * size**3 / _best_s(lambda: torch.mm(left, left, out=out))
-    except (AttributeError, NotImplementedError, RuntimeError):
-        return None
-
-
-def calibrate() -> dict[str, Any]:
-    """Measures matrix products by type and a copy, through torch, and what recording costs. Stores
-    the results."""
-    import torch
-
-    from pyrometer._capture import recorder_costs
-
-    peaks: dict[str, Any] = {
-        "schema": "pyrometer.peaks/1",
-        "host": os.uname().nodename,
-        "measured": time.strftime("%Y-%m-%d"),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-    }
-    types = ("float64", "float32", "float16", "bfloat16", "int8")
-    with torch.no_grad():
-        for name in types:
-            # A type without optimized code takes minutes at the large size.
-            rate = _multiply(torch, getattr(torch, name), 256)
-            if rate is not None and 2 * 1536**3 / rate < 0.5:
-                rate = max(rate, _multiply(torch, getattr(torch, name), 1536) or 0)
-            if rate is not None:
-                peaks[f"{name}_{'ops' if name == 'int8' else 'flops'}_per_s"] = rate
-        source = torch.ones(64 * 2**20 // 4)
-        target = torch.empty_like(source)
-        # Every byte is read once and written once.
-        peaks["bytes_per_s"] = 2 * 64 * 2**20 / _best_s(lambda: target.copy_(source))
-    peaks |= recorder_costs.measure(torch)
-    path = peaks_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{os.getpid()}")
-    temporary.write_text(json.dumps(peaks, indent=2) + "\n")
-    temporary.replace(path)
-    return peaks
 
 
 def main() -> None:
@@ -300,7 +257,9 @@ def main() -> None:
     failure = None
     if "--calibrate" in sys.argv[1:]:
         try:
-            answer["peaks"] = calibrate()
+            from pyrometer._capture import calibrate
+
+            answer["peaks"] = calibrate.calibrate()
         except (ImportError, OSError) as error:
             failure = check("calibrate", "problem", f"cannot store the result: {error}")
     answer["checks"] = look_around() + ([failure] if failure else [])

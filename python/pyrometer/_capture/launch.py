@@ -60,7 +60,7 @@ class Recording:
         """Never lets our own failure reach the program."""
         from pyrometer._capture import observers
         from pyrometer._capture.session import session
-        from pyrometer._capture.settings import Settings
+        from pyrometer._capture.settings import MAX_FILES, Settings
 
         path = self.given if self.is_first else _child_path(self.given)
         if self.parts:
@@ -77,6 +77,11 @@ class Recording:
             max_bytes=get("max_bytes", 0),
             keep_last=bool(get("keep_last", 0)),
             overwrite=bool(get("overwrite", 0)) or not self.is_first,
+            keep=os.environ.get("PYROMETER_KEEP_LAST") or None,
+            triggers=os.environ.get("PYROMETER_ON") or None,
+            max_files=get("max_files", MAX_FILES),
+            quiet=bool(get("quiet", 0)),
+            nvtx=bool(get("nvtx", 0)),
         )
         try:
             session.start(settings)
@@ -107,8 +112,10 @@ class Recording:
             _env.say(f"{self.path}: the disk is full; the rest is not recorded")
         elif status["state"] == _core.RECORDING_FULL:
             _env.say(f"{self.path}: --max-size was reached; the rest is not recorded")
-        elif status["dropped_chunks"]:
+        elif status["dropped_chunks"] and not os.environ.get("PYROMETER_ON"):
             _env.say(f"{self.path}: only the last part was kept (--keep-last)")
+        if status.get("skipped_triggers"):
+            _env.say(f"{status['skipped_triggers']:,} triggers beyond --max-files saved nothing")
         if status["lost_records"]:
             _env.say(f"{self.path}: {status['lost_records']:,} records were lost")
         if self.is_first and not self.settings.get("quiet", 0):
@@ -116,6 +123,9 @@ class Recording:
 
     def _say_what_was_recorded(self) -> None:
         path = _shown(self.given)
+        if os.environ.get("PYROMETER_ON"):
+            self._say_what_was_saved(path)
+            return
         if not self.parts and not _has_records(self.given):
             # A launcher: its child processes wrote separate files.
             children = _Children(self.given, self.begun)
@@ -124,6 +134,18 @@ class Recording:
             return
         more = f" and {self.parts} more parts after captured blocks" if self.parts else ""
         _env.say(f"recorded {path}{more}; next: pyrometer trace {path}")
+
+    def _say_what_was_saved(self, path: str) -> None:
+        from pyrometer._capture.session import session
+
+        files = session.last_status.get("saved_files", [])
+        if not files:
+            _env.say(f"no trigger fired; {path} has the end of the run")
+            return
+        _env.say(
+            f"saved {len(files)} file{'s' * (len(files) > 1)}: {_list(files)}; "
+            f"next: pyrometer trace {_shown(files[0])}"
+        )
 
 
 class _Children:
@@ -189,10 +211,9 @@ def _has_records(path: str) -> bool:
 
 
 def _shown(path: str) -> str:
-    import shlex
+    from pyrometer._capture.flight import shown
 
-    relative = os.path.relpath(path)
-    return shlex.quote(path if relative.startswith("..") else relative)
+    return shown(path)
 
 
 def _parse(text: str) -> dict[str, int]:

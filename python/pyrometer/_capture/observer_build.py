@@ -364,6 +364,13 @@ def describe_function() -> int:
     return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
+def rest_function() -> int:
+    """Address of the C function that pauses the op callback; 0 without an observer."""
+    if _State.library is None:
+        return 0
+    return ctypes.cast(_State.library.pyro_observer_rest, ctypes.c_void_p).value or 0
+
+
 def rest(rests: bool) -> None:
     """Pauses or resumes the recording of ops; does nothing if not started."""
     if _State.library is not None:

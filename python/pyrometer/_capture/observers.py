@@ -51,13 +51,15 @@ class Observers:
     """The observers of one session."""
 
     def __init__(self, settings: Settings) -> None:
-        from pyrometer._capture import observer_build
+        from pyrometer._capture import compiled_code, observer_build
 
         watch_modules()
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
+        self._gpu_samples: Any = None
         self._exits: Any = None
+        self._ranges: Any = None
         self.description = "layers"
         if self._has_stacks:
             if not _core.stacks_install(observer_build.stack_functions()):
@@ -68,6 +70,12 @@ class Observers:
             self._observe_ops(settings)
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
             self._devices = _observe_devices(settings)
+        self._compiled_code = compiled_code.Watch()
+        if settings.nvtx:
+            from pyrometer._capture import ranges
+
+            self._ranges = ranges.SessionRanges()
+        self._gpu_samples = _sample_gpus(settings)
 
     def _observe_ops(self, settings: Settings) -> None:
         from pyrometer._capture import observer_build, tensor_exits
@@ -84,6 +92,11 @@ class Observers:
     def _fall_back(self, settings: Settings, reason: str) -> None:
         from pyrometer._capture import torch_profiler
 
+        if settings.is_bounded:
+            _env.say(f"ops are not recorded: {reason} (details: pyrometer doctor)")
+            _core.recorder_property("missing", f"ops ({reason})")
+            _core.recorder_property("ops", "missing")
+            return
         lost = ", ".join([*torch_profiler.missing(settings.flags), "ops of other threads"])
         _env.say(
             f"ops come from torch.profiler, which costs more and does not record {lost}: "
@@ -107,12 +120,17 @@ class Observers:
                 one.begin()
 
     def stop(self) -> None:
+        self._compiled_code.stop()
         if self._exits is not None:
             self._exits.stop()
+        if self._ranges is not None:
+            self._ranges.stop()
         try:
             if self._devices is not None:
                 self._devices.stop()
         finally:
+            if self._gpu_samples is not None:  # after the last kernel has ended
+                self._gpu_samples.stop()
             if self._ops is not None:
                 self._ops.stop()
 
@@ -123,11 +141,23 @@ def _observe_devices(settings: Settings) -> Any:
 
     way = collector.way(settings.gpu) if settings.devices else "none"
     if way in ("auto", "collector"):
-        return collector.Collector(settings, is_replaceable=way == "auto")
+        return collector.Collector(settings, way == "auto" and not settings.is_bounded)
+    if way == "torch" and settings.is_bounded:
+        _env.say("kernels are not recorded: torch.profiler would keep all of them in memory")
+        return None
     if way == "torch" and not settings.temporary:
         with_memory = bool(settings.flags & _core.RECORD_MEMORY)
         return devices.DeviceRecording(settings.path, with_memory, settings.warmup)
     return None
+
+
+def _sample_gpus(settings: Settings) -> Any:
+    """Samples of power and clocks; None where no kernels are wanted."""
+    from pyrometer._capture import collector, gpu_samples
+
+    if not settings.devices or collector.way(settings.gpu) == "none":
+        return None
+    return gpu_samples.Samples(settings)
 
 
 def start(settings: Settings) -> Observers:

@@ -30,6 +30,7 @@ class Session:
         self.whole_program: Any = None  # the recording of `pyrometer run`
         self.failure: str | None = None  # why passes cannot be recorded, reported once
         self.last_status: dict[str, Any] = {}  # of the recorder when it stopped
+        self.flight: Any = None  # the flight recorder's triggers
         self._observers: Any = None
         self._open_passes = 0
         self._is_registered = False
@@ -63,17 +64,29 @@ class Session:
                 settings.keep_last,
                 settings.overwrite,
                 settings.temporary,
+                settings.keep,
+                settings.triggers,
+                settings.max_files,
             )
             try:
                 self._observers = observers.start(settings)
+                self.flight = _flight(settings)
             except BaseException:
-                _core.recorder_stop()
+                self._abandon()
                 raise
             self.settings = settings
             self._rest_between_passes()
             for key, value in observers.describe().items():
                 _core.recorder_property(key, value)
             _env.debug(f"recording to {settings.path or 'memory'}: {self._observers.description}")
+
+    def _abandon(self) -> None:
+        observers, self._observers = self._observers, None
+        try:
+            if observers is not None:
+                observers.stop()
+        finally:
+            _core.recorder_stop()
 
     def begin(self) -> None:
         """Ends the warm-up and discards what it recorded."""
@@ -89,13 +102,25 @@ class Session:
                 return
             observers, self._observers = self._observers, None
             self.settings = None
+            flight, self.flight = self.flight, None
             try:
-                observers.stop()
+                if flight is not None:
+                    flight.end()
             finally:
-                self.last_status = _core.recorder_status()
-                with contextlib.suppress(Error):
-                    _core.recorder_wait()  # failed passes have reported their errors themselves
-                _core.recorder_stop()
+                try:
+                    observers.stop()
+                finally:
+                    self._stop_recorder(flight)
+
+    def _stop_recorder(self, flight: Any) -> None:
+        self.last_status = _core.recorder_status()
+        skipped = _core.flight_status()["skipped"]
+        with contextlib.suppress(Error):
+            _core.recorder_wait()  # failed passes have reported their errors themselves
+        _core.recorder_stop()
+        if flight is not None:
+            flight.finish()
+            self.last_status |= {"saved_files": flight.files, "skipped_triggers": skipped}
 
     def want_passes(self, flags: int, gpu: str | None = None) -> None:
         """Called for every decorated class: a session for its passes records at least `flags`."""
@@ -174,6 +199,14 @@ class Session:
         # The recorder continues in a separate file of the child; locks may be held by lost threads.
         self.lock = threading.RLock()
         self.failure = None
+
+
+def _flight(settings: Settings) -> Any:
+    if settings.triggers is None and settings.keep is None:
+        return None
+    from pyrometer._capture import flight
+
+    return flight.Flight(settings)
 
 
 session = Session()

@@ -19,6 +19,7 @@ EVERYTHING = (
 WAYS = ("auto", "collector", "torch", "none")
 # Size limit of an unnamed recording, which is deleted once its passes are files.
 PASS_ROOM_BYTES = 1 << 30
+MAX_FILES = 10
 
 
 @dataclasses.dataclass
@@ -33,4 +34,16 @@ class Settings:
     temporary: bool = False
     devices: bool = True
     gpu: str | None = None  # how kernels are recorded: one of WAYS
+    keep: str | None = None  # how much is kept: a time, or a number of steps
+    triggers: str | None = None  # of the flight recorder
+    max_files: int = MAX_FILES  # per trigger
+    quiet: bool = False  # do not report files of triggers
+    nvtx: bool = False  # make layers NVTX ranges
+    gpu_sampling: float | None = None  # seconds between samples of power and clocks; 0: none
     warmup: bool = False  # discard what is recorded before Session.begin()
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether memory must not grow with the run: torch.profiler, which keeps everything until
+        its end, cannot take the place of an observer."""
+        return self.keep is not None or self.triggers is not None

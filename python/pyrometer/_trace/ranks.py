@@ -21,6 +21,7 @@ def ranks(
     *,
     model: str | os.PathLike[str] | None = None,
     layers_from: str | None = None,
+    steps_from: str | None = None,
     step: int | None = None,
     late: float | str = 0.05,
     threads: int = 0,
@@ -31,6 +32,7 @@ def ranks(
         paths: folders and files: traces of torch.profiler and pyrometer's recordings.
         model: the model that ran, as for cost(); it provides the dotted names of layers.
         layers_from: read layers from user annotations, as for trace().
+        steps_from: take steps from ranges whose name matches, as for trace().
         step: only the profiler step with this number.
         late: report ranks that are late by at least this share of a step: 0.05 or "5%".
         threads: number of reading threads, each with one trace in memory; 0: one per core.
@@ -50,7 +52,7 @@ def ranks(
         raise ValueError(f"invalid late {late}: must be a share above 0 and at most 100%")
     opened = None if model is None else open_model.open_model(model)
     text, failures = _core.ranks(
-        list(paths), opened, layers_from, -1 if step is None else step, share, threads
+        list(paths), opened, layers_from, steps_from, -1 if step is None else step, share, threads
     )
     answer = json.loads(text)
     if not answer["ranks"]:

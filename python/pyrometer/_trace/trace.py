@@ -32,6 +32,7 @@ def trace(
     filter: str | None = None,
     threads: int = 0,
     ignore: Sequence[str] = (),
+    provenance: str | os.PathLike[str] | None = None,
 ) -> Trace:
     """Reports what a run cost, from a trace of torch.profiler.
 
@@ -49,6 +50,8 @@ def trace(
         filter: only ops, kernels and layers whose name matches this regular expression.
         threads: number of reading threads; 0: one per core.
         ignore: ids of findings to leave out, for example ["zero-grad"].
+        provenance: folder or file that says where kernels of torch.compile come from, written by
+            TORCH_TRACE or a debug trace of Inductor. By default such files beside the trace.
 
     For a damaged file, the result covers what could be read; `warnings` lists what is missing.
 
@@ -71,6 +74,7 @@ def trace(
         filter,
         threads,
         tuple(ignore),
+        None if provenance is None else os.fspath(provenance),
     )
     return Trace(core)
 
@@ -198,6 +202,7 @@ class Trace:
     copies: Table
     collectives: Table
     counters: Table
+    power: Table
     memory: Table
     defects: Table
     findings: Table
@@ -234,6 +239,16 @@ class Trace:
     @property
     def notes(self) -> list[str]:
         return list(self._data["notes"])
+
+    @property
+    def trigger(self) -> str | None:
+        """What made the flight recorder save this file: "slow-step", "oom", ...; else None."""
+        return self._data["trigger"]
+
+    @property
+    def trigger_text(self) -> str | None:
+        """A line that says what happened: which step was slow, which exception was raised."""
+        return self._data["trigger_text"]
 
     @property
     def device(self) -> str | None:
@@ -283,6 +298,11 @@ class Trace:
     def serving_summary(self) -> dict[str, Any]:
         """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
         return dict(self._data["serving_summary"])
+
+    @property
+    def power_summary(self) -> dict[str, Any]:
+        """Power and energy over all steps, with the sensor's limits; `samples` 0: not sampled."""
+        return dict(self._data["power_summary"])
 
     @property
     def launch(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
 from pyrometer._capture import passes
+from pyrometer._capture.ranges import Ranges
 from pyrometer._capture.session import session
 from pyrometer._capture.settings import Settings
 from pyrometer._rank import RankInfo
@@ -182,7 +183,7 @@ class Run:
         self._window: Window | None = None  # the one being recorded
         self._place = RankInfo(0, 1, "")
         self._is_inside_program = False  # `pyrometer run` records the whole program
-        self._ranges: nsight.Ranges | None = None
+        self._ranges: Ranges | None = None
         self._has_failed = self._has_asked_nsight = False
 
     def end(self, raised: type[BaseException] | None) -> None:

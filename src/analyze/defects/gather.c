@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { UNSEEN, OTHER, LAUNCH, BEGIN_CAPTURE, END_CAPTURE, RECORD, COLLECTIVE };
+enum { UNSEEN, OTHER, LAUNCH, BEGIN_CAPTURE, END_CAPTURE, RECORD, COLLECTIVE, DEVICE_OP };
 
 /* Clocks of host and device agree to about this. */
 #define JITTER_NS 1000
@@ -24,6 +24,9 @@ static uint8_t kind_of_name(const char *name)
         return RECORD;
     if (!strcmp(name, "record_param_comms"))
         return COLLECTIVE;
+    if (!strcmp(name, "aten::record_stream") || !strncmp(name, "aten::cudnn_", 12) ||
+        !strncmp(name, "aten::miopen_", 13))
+        return DEVICE_OP;
     if (has(name, "LaunchKernel") || has(name, "LaunchCooperativeKernel") ||
         has(name, "GraphLaunch"))
         return LAUNCH;
@@ -168,6 +171,9 @@ bool pyro_defects_add(pyro_defect_facts *facts, const pyro_analysis_context *con
             facts->collectives++;
             facts->bare_collectives += trace->detail[event] == PYRO_NO_ID ||
                                        trace->ops[trace->detail[event]].collective == PYRO_NO_ID;
+        } else if (kind_of(facts, trace, event) == DEVICE_OP) {
+            facts->device_op = event;
+            facts->device_ops++;
         }
         return true;
     default:

@@ -61,11 +61,17 @@ int64_t pyro_defect_damage(const pyro_defect_facts *facts, const pyro_analysis_c
 int64_t pyro_defect_no_device(const pyro_defect_facts *facts, const pyro_analysis_context *context,
                               pyro_buf *evidence)
 {
-    (void)context;
-    if (facts->work || facts->launch_count < LEAST_LOST)
+    if (facts->work)
         return 0;
-    pyro_buf_addf(evidence, "%zu launches, no kernels", facts->launch_count);
-    return (int64_t)facts->launch_count;
+    if (facts->launch_count >= LEAST_LOST) {
+        pyro_buf_addf(evidence, "%zu launches, no kernels", facts->launch_count);
+        return (int64_t)facts->launch_count;
+    }
+    if (facts->device_ops)
+        pyro_buf_addf(evidence, "%lld ops that run on devices only, such as %s, but no kernels",
+                      (long long)facts->device_ops,
+                      pyro_event_name(context->trace, facts->device_op));
+    return facts->device_ops;
 }
 
 int64_t pyro_defect_lost_prefix(const pyro_defect_facts *facts,

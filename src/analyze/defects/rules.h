@@ -22,6 +22,8 @@ typedef struct pyro_defect_facts {
     int64_t early_kernels, earliest_ns;
     int64_t stream_overlaps;
     int64_t collectives, bare_collectives;
+    int64_t device_ops; /* ops that exist for devices only */
+    uint32_t device_op; /* one of them */
     int open_captures;
 } pyro_defect_facts;
 

@@ -16,12 +16,16 @@
 #define MOST_PLACES 1000
 #define MOST_DESCRIBED (4 * MOST_PLACES)
 
-struct pyro_place_sum {
+typedef struct place_key {
     pyro_cause cause;
-    uint32_t event;     /* the one with the largest part; PYRO_NO_EVENT */
     uint32_t sync_name; /* PYRO_NO_ID: none */
     uint32_t layer, name;
-    uint8_t phase;
+    uint32_t phase;
+} place_key;
+
+struct pyro_place_sum {
+    place_key key;
+    uint32_t event; /* the one with the largest part; PYRO_NO_EVENT */
     int64_t event_ns, time_ns, profiler_ns, stretches;
 };
 
@@ -31,14 +35,14 @@ static uint64_t mix(uint64_t hash, uint64_t value)
     return hash ^ hash >> 29;
 }
 
-static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_sum *wanted)
+static bool is_sum_of(const pyro_place_sum *sum, const place_key *wanted)
 {
-    return sum->cause == wanted->cause && sum->name == wanted->name &&
-           sum->layer == wanted->layer && sum->sync_name == wanted->sync_name &&
-           sum->phase == wanted->phase;
+    return sum->key.cause == wanted->cause && sum->key.name == wanted->name &&
+           sum->key.layer == wanted->layer && sum->key.sync_name == wanted->sync_name &&
+           sum->key.phase == wanted->phase;
 }
 
-static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum *wanted)
+static pyro_place_sum *look_up(pyro_cause_places *places, const place_key *wanted)
 {
     /* Names and layers are often numbered alike: each needs a round of its own. */
     uint64_t key = mix(mix(mix(0, wanted->name), wanted->layer), (uint64_t)wanted->sync_name << 16 |
@@ -54,8 +58,21 @@ static pyro_place_sum *find_sum(pyro_cause_places *places, const pyro_place_sum 
     if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums) ||
         !pyro_map_put(&places->by_key, key, index))
         return NULL;
-    places->sums[places->count++] = *wanted;
+    places->sums[places->count++] = (pyro_place_sum){.key = *wanted, .event = PYRO_NO_EVENT};
     return &places->sums[index];
+}
+
+static pyro_place_sum *find_sum(pyro_cause_places *places, const place_key *wanted)
+{
+    uint32_t mixed = (wanted->name ^ wanted->layer * 40503u) * 2654435761u + wanted->cause;
+    uint32_t slot = (mixed ^ mixed >> 16) % PYRO_RECENT_PLACES;
+    uint32_t recent = places->recent[slot];
+    if (recent && is_sum_of(&places->sums[recent - 1], wanted))
+        return &places->sums[recent - 1];
+    pyro_place_sum *sum = look_up(places, wanted);
+    if (sum)
+        places->recent[slot] = (uint32_t)(sum - places->sums) + 1;
+    return sum;
 }
 
 /* Calls count for the op around them; other events stand for themselves. */
@@ -71,11 +88,7 @@ bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_contex
 {
     const pyro_joins *joins = context->joins;
     uint32_t event = part->event;
-    pyro_place_sum wanted = {.cause = part->cause,
-                             .event = event,
-                             .sync_name = PYRO_NO_ID,
-                             .layer = PYRO_NO_LAYER,
-                             .name = PYRO_NO_ID};
+    place_key wanted = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
     if (event != PYRO_NO_EVENT) {
         uint32_t call = joins->call[event];
         wanted.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
@@ -124,12 +137,12 @@ static void begin_place(ranked_place *place, const pyro_analysis_context *contex
                         const pyro_place_sum *sum)
 {
     place->order = sum->event;
-    place->row = (pyro_cause_place){.cause = sum->cause,
+    place->row = (pyro_cause_place){.cause = sum->key.cause,
                                     .op = "",
                                     .layer = "",
                                     .line = "",
-                                    .sync = pyro_trace_text(context->trace, sum->sync_name),
-                                    .phase = (pyro_phase)sum->phase,
+                                    .sync = pyro_trace_text(context->trace, sum->key.sync_name),
+                                    .phase = (pyro_phase)sum->key.phase,
                                     .time_ns = sum->time_ns,
                                     .profiler_ns = sum->profiler_ns,
                                     .stretches = sum->stretches};

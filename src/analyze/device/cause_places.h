@@ -6,10 +6,14 @@
 
 typedef struct pyro_place_sum pyro_place_sum;
 
+/* The same places recur soon: the ops of a layer, the frames around them. */
+enum { PYRO_RECENT_PLACES = 4096 };
+
 typedef struct pyro_cause_places {
     pyro_map by_key;
     pyro_place_sum *sums;
     size_t count, capacity;
+    uint32_t recent[PYRO_RECENT_PLACES]; /* index of a sum plus 1, by a part of its key */
 } pyro_cause_places; /* begins as zeros */
 
 /* Time in which `event` explains what happened (PYRO_NO_EVENT: nothing does), after `sync`, in which

@@ -21,12 +21,21 @@ static void count_events(const pyro_analysis_context *context, uint32_t *counts)
         counts[trace->track[i]] += pyro_event_is_host(trace->category[i]);
 }
 
+static bool has_loader(const pyro_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->names.count; i++)
+        if (pyro_is_loader_name(pyro_trace_text(trace, i)))
+            return true;
+    return false;
+}
+
 /* The first thread has the most events: it is followed where none is asked for. */
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context)
 {
     size_t tracks = context->trace->track_count;
     uint32_t *counts = pyro_arena_array(context->scratch, tracks + 1, sizeof *counts);
-    *threads = (pyro_host_threads){.context = context};
+    *threads = (pyro_host_threads){
+        .context = context, .has_loader = has_loader(context->trace), .next_ns = INT64_MIN};
     threads->slot_of_track = pyro_arena_array(context->scratch, tracks + 1, 1);
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
@@ -40,8 +49,10 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
         if (most == tracks)
             break;
         counts[most] = 0;
-        threads->threads[threads->count] = (pyro_host_thread){
-            .track = (uint16_t)most, .running = PYRO_NO_EVENT, .loading_until_ns = INT64_MIN};
+        threads->threads[threads->count] = (pyro_host_thread){.track = (uint16_t)most,
+                                                              .running = PYRO_NO_EVENT,
+                                                              .end_ns = INT64_MAX,
+                                                              .loading_until_ns = INT64_MIN};
         threads->slot_of_track[most] = (uint8_t)++threads->count;
     }
     return status;
@@ -69,34 +80,6 @@ static void owe_for(pyro_host_threads *threads, uint32_t event)
         threads->owed_ns = 0;
 }
 
-/* Passes the events that started until now. Returns when the next one starts. */
-static int64_t pass_starts(pyro_host_threads *threads, int64_t now_ns)
-{
-    pyro_analysis_context *context = threads->context;
-    const pyro_trace *trace = context->trace;
-    for (; threads->next < trace->count; threads->next++) {
-        uint32_t event = context->joins->by_time[threads->next];
-        pyro_host_thread *thread = thread_of(threads, event);
-        if (thread && trace->start_ns[event] > now_ns)
-            return trace->start_ns[event];
-        owe_for(threads, event);
-        if (!thread)
-            continue;
-        int64_t end = pyro_event_end_ns(trace, event);
-        thread->running = event;
-        if (end > thread->loading_until_ns &&
-            pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
-            thread->loading_until_ns = end;
-    }
-    return INT64_MAX;
-}
-
-void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns)
-{
-    pass_starts(threads, now_ns);
-    threads->owed_ns = 0;
-}
-
 /* Work.wait() of torch.distributed: what another thread does tells more. */
 static bool is_blocked(const pyro_trace *trace, uint32_t event)
 {
@@ -105,65 +88,74 @@ static bool is_blocked(const pyro_trace *trace, uint32_t event)
            !strncmp(pyro_event_name(trace, event), wait, sizeof wait - 1);
 }
 
-static pyro_host_state state_of(pyro_host_threads *threads, const pyro_host_thread *thread,
-                                int64_t now_ns)
+static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
 {
-    pyro_analysis_context *context = threads->context;
-    if (now_ns < thread->loading_until_ns)
-        return PYRO_HOST_LOADING;
-    if (thread->running == PYRO_NO_EVENT)
+    if (event == PYRO_NO_EVENT)
         return PYRO_HOST_NOTHING;
-    uint8_t traits = pyro_context_traits(context, thread->running);
-    switch (context->trace->category[thread->running]) {
+    switch (context->trace->category[event]) {
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
-        return traits & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING : PYRO_HOST_CALL;
+        return pyro_context_traits(context, event) & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING
+                                                                     : PYRO_HOST_CALL;
     case PYRO_EVENT_OP:
-        return traits & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON : PYRO_HOST_CALL;
+        return pyro_context_traits(context, event) & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON
+                                                                     : PYRO_HOST_CALL;
     default:
-        return is_blocked(context->trace, thread->running) ? PYRO_HOST_BLOCKED : PYRO_HOST_PYTHON;
+        return is_blocked(context->trace, event) ? PYRO_HOST_BLOCKED : PYRO_HOST_PYTHON;
     }
 }
 
-/* Leaves the events that have ended. Returns when the innermost one ends. */
-static int64_t leave_ended(const pyro_analysis_context *context, pyro_host_thread *thread,
-                           int64_t now_ns)
+void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread, int64_t now_ns)
 {
-    while (thread->running != PYRO_NO_EVENT) {
-        int64_t end = pyro_event_end_ns(context->trace, thread->running);
+    const pyro_analysis_context *context = threads->context;
+    uint32_t running = thread->running;
+    int64_t end = INT64_MAX;
+    while (running != PYRO_NO_EVENT) {
+        end = pyro_event_end_ns(context->trace, running);
         if (end > now_ns)
-            return end;
-        thread->running = context->joins->parent[thread->running];
+            break;
+        running = context->joins->parent[running];
+        end = INT64_MAX;
     }
-    return INT64_MAX;
+    thread->running = running;
+    thread->end_ns = end;
+    thread->state = state_of(threads->context, running);
 }
 
-/* Whether a state explains more than another; a frame of any thread explains less than a call. */
-static bool tells_more(pyro_host_state state, pyro_host_state than)
+static void note_loader(pyro_host_threads *threads, pyro_host_thread *thread, uint32_t event)
 {
-    pyro_host_state call = PYRO_HOST_CALL;
-    return (state < call ? state : call) > (than < call ? than : call);
+    int64_t end = pyro_event_end_ns(threads->context->trace, event);
+    if (end > thread->loading_until_ns &&
+        pyro_context_traits(threads->context, event) & PYRO_TRAIT_LOADER)
+        thread->loading_until_ns = end;
 }
 
-pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns, uint16_t track)
+void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
 {
-    pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, pass_starts(threads, now_ns)};
-    uint8_t asked = track < threads->context->trace->track_count ? threads->slot_of_track[track]
-                                                                 : 0;
-    size_t first = asked ? asked - 1u : 0;
-    for (size_t i = 0; i < threads->count; i++) {
-        /* The asked thread first, then the others in their order. */
-        size_t slot = i == 0 ? first : i <= first ? i - 1 : i;
-        pyro_host_thread *thread = &threads->threads[slot];
-        int64_t end = leave_ended(threads->context, thread, now_ns);
-        best.until_ns = end < best.until_ns ? end : best.until_ns;
-        pyro_host_state state = state_of(threads, thread, now_ns);
-        if (state == PYRO_HOST_LOADING && thread->loading_until_ns < best.until_ns)
-            best.until_ns = thread->loading_until_ns;
-        if (!tells_more(state, best.state))
+    const pyro_trace *trace = threads->context->trace;
+    const uint32_t *by_time = threads->context->joins->by_time;
+    size_t next = threads->next, count = trace->count;
+    threads->next_ns = INT64_MAX;
+    for (; next < count; next++) {
+        uint32_t event = by_time[next];
+        pyro_host_thread *thread = thread_of(threads, event);
+        if (thread && trace->start_ns[event] > now_ns) {
+            threads->next_ns = trace->start_ns[event];
+            break;
+        }
+        owe_for(threads, event);
+        if (!thread)
             continue;
-        best.state = state;
-        best.event = thread->running;
+        thread->running = event;
+        thread->end_ns = INT64_MIN; /* the next request leaves it, if it has ended */
+        if (threads->has_loader)
+            note_loader(threads, thread, event);
     }
-    return best;
+    threads->next = next;
+}
+
+void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns)
+{
+    pyro_host_pass_starts(threads, now_ns);
+    threads->owed_ns = 0;
 }

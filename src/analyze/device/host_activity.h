@@ -30,8 +30,10 @@ typedef struct pyro_host_activity {
 } pyro_host_activity;
 
 typedef struct pyro_host_thread {
-    uint16_t track;
     uint32_t running; /* innermost event, as of the last request; PYRO_NO_EVENT */
+    uint16_t track;
+    pyro_host_state state; /* what it does in that event, but for the data loader */
+    int64_t end_ns;        /* of the event; INT64_MAX: none */
     int64_t loading_until_ns;
 } pyro_host_thread;
 
@@ -40,7 +42,9 @@ typedef struct pyro_host_threads {
     pyro_host_thread threads[PYRO_HOST_THREADS];
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
+    bool has_loader;        /* some event is a data loader's */
     size_t next;            /* first event in order of time that was not passed */
+    int64_t next_ns;        /* when it starts; INT64_MAX: none is left */
     pyro_profiler_cost cost; /* per event */
     /* What recording the passed events cost the host. A device that works does not wait for that;
      * the next stretch in which the host is late takes it. */
@@ -59,11 +63,53 @@ static inline void pyro_host_threads_begin_idle(pyro_host_threads *threads, int6
 /* Passes the events until `now_ns`, and forgets what recording them cost. */
 void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns);
 
+/* Index of the thread of a track; that of the first thread where the track is not followed. */
+static inline size_t pyro_host_thread_of(const pyro_host_threads *threads, uint16_t track)
+{
+    uint8_t slot = track < threads->context->trace->track_count ? threads->slot_of_track[track] : 0;
+    return slot ? slot - 1u : 0;
+}
+
+/* Passes the events that started until now, and leaves those of a thread that have ended. */
+void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns);
+void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread, int64_t now_ns);
+
+/* Whether a state explains more than another; a frame of any thread explains less than a call. */
+static inline bool pyro_host_tells_more(pyro_host_state state, pyro_host_state than)
+{
+    return than < PYRO_HOST_CALL && state > than;
+}
+
 /*
  * What the host does at `now_ns`, which must not decrease from call to call. A thread in a call
- * tells more than one in Python code; among equals, `track` comes first (any, if not followed).
+ * tells more than one in Python code; among equals, the thread with the index `first` comes first.
+ * Inline, because a trace with stacks has more requests than events.
  */
-pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns,
-                                         uint16_t track);
+static inline pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns,
+                                                       size_t first)
+{
+    if (threads->next_ns <= now_ns)
+        pyro_host_pass_starts(threads, now_ns);
+    pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, threads->next_ns};
+    for (size_t i = 0; i < threads->count; i++) {
+        /* The first one, then the others in their order. */
+        pyro_host_thread *thread = &threads->threads[i == 0 ? first : i <= first ? i - 1 : i];
+        if (thread->end_ns <= now_ns)
+            pyro_host_leave_ended(threads, thread, now_ns);
+        pyro_host_state state = thread->state;
+        if (thread->end_ns < best.until_ns)
+            best.until_ns = thread->end_ns;
+        if (now_ns < thread->loading_until_ns) {
+            state = PYRO_HOST_LOADING;
+            if (thread->loading_until_ns < best.until_ns)
+                best.until_ns = thread->loading_until_ns;
+        }
+        if (pyro_host_tells_more(state, best.state)) {
+            best.state = state;
+            best.event = thread->running;
+        }
+    }
+    return best;
+}
 
 #endif

@@ -21,6 +21,8 @@ typedef struct kernel_row {
     uint32_t dims; /* of a call of that op; PYRO_NO_ID */
     uint32_t op_calls;
     uint8_t category; /* pyro_kernel_category of the first call */
+    bool has_sources;   /* some differ */
+    const char *source; /* of all calls; NULL */
     int64_t calls, total_ns, min_ns, max_ns;
     double occupancy_sum, occupancy_weight; /* of percent times ns, and of ns */
     double waves_sum;
@@ -186,6 +188,9 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     row->total_ns += duration;
     row->min_ns = duration < row->min_ns ? duration : row->min_ns;
     row->max_ns = duration > row->max_ns ? duration : row->max_ns;
+    const char *source = pyro_joins_source(context->joins, event);
+    row->has_sources |= row->source && row->source != source; /* interned: equal if they are one */
+    row->source = source;
     uint32_t op = context->joins->op[event];
     uint32_t detail = op == PYRO_NO_EVENT ? PYRO_NO_ID : trace->detail[op];
     uint32_t dims = detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].dims;
@@ -221,9 +226,7 @@ static int find_medians(const kernels_state *state, pyro_analysis_context *conte
     for (size_t r = 0; r < state->count; r++) {
         size_t count = (size_t)state->rows[r].calls;
         int64_t *durations = grouped + ends[r] - count;
-        medians[r] = pyro_quantile(durations, count, 1, 2);
-        if (count % 2 == 0) /* the mean of the two in the middle */
-            medians[r] += (pyro_quantile(durations, count, count / 2 + 1, count) - medians[r]) / 2;
+        medians[r] = pyro_median(durations, count);
         for (size_t i = 0; i < count; i++)
             outliers[r] += durations[i] > OUTLIER_LEAST_NS &&
                            durations[i] / OUTLIER_FACTOR > medians[r];
@@ -250,6 +253,7 @@ static bool publish_row(pyro_analysis_context *context, const kernel_row *row, p
         .op = pyro_trace_text(context->trace, row->op),
         .shapes = pyro_trace_text(context->trace, row->dims),
         .category = pyro_kernel_category_name((pyro_kernel_category)row->category),
+        .source = row->source && !row->has_sources ? row->source : "",
         .calls = row->calls,
         .total_ns = row->total_ns,
         .min_ns = row->min_ns,

@@ -1,6 +1,7 @@
 /*
- * Analyses launches: the cost of calls that start kernels, the delay of kernels, and the queue
- * length. A call that starts many kernels (a CUDA graph) is one launch.
+ * Analyses launches of the steps: the cost of calls that start kernels, the delay of kernels, and
+ * the queue length, which counts all launches. A call that starts many kernels (a CUDA graph) is one
+ * launch.
  */
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
@@ -99,13 +100,10 @@ static int64_t executed_ns(const launch_state *state, const pyro_trace *trace, u
     return kernel == PYRO_MAP_NONE ? 0 : trace->duration_ns[kernel];
 }
 
-static void add_launch(launch_state *state, pyro_analysis_context *context, uint32_t event)
+static void count_launch(launch_state *state, pyro_analysis_context *context, uint32_t event)
 {
     pyro_launch_summary *summary = &context->result->launch;
     int64_t duration = context->trace->duration_ns[event];
-    int64_t kernels = state->kernels_of[event];
-    if (kernels == UINT8_MAX)
-        kernels = pyro_map_get(&state->many, event);
     state->launch_ns[state->launch_count++] = duration;
     summary->launches++;
     summary->launch_total_ns = pyro_add_ns(summary->launch_total_ns, duration);
@@ -118,7 +116,22 @@ static void add_launch(launch_state *state, pyro_analysis_context *context, uint
     }
     summary->executed_ns = pyro_add_ns(summary->executed_ns,
                                        executed_ns(state, context->trace, event));
-    change_queue(state, summary, context->trace->start_ns[event], kernels);
+}
+
+/* Launches of the start-up are no part of the steps; they count where no steps are known. */
+static bool is_in_steps(const pyro_analysis_context *context, uint32_t launch)
+{
+    return pyro_context_window_at(context, context->trace->start_ns[launch]) != PYRO_NO_EVENT;
+}
+
+static void add_launch(launch_state *state, pyro_analysis_context *context, uint32_t event)
+{
+    int64_t kernels = state->kernels_of[event];
+    if (kernels == UINT8_MAX)
+        kernels = pyro_map_get(&state->many, event);
+    if (is_in_steps(context, event))
+        count_launch(state, context, event);
+    change_queue(state, &context->result->launch, context->trace->start_ns[event], kernels);
 }
 
 static void add_kernel(launch_state *state, pyro_analysis_context *context, uint32_t event)
@@ -128,6 +141,9 @@ static void add_kernel(launch_state *state, pyro_analysis_context *context, uint
     uint32_t launch = context->joins->launch[event];
     uint16_t device = context->device_of_track[trace->track[event]];
     if (launch == PYRO_NO_EVENT)
+        return;
+    change_queue(state, summary, trace->start_ns[event], -1);
+    if (!is_in_steps(context, launch))
         return;
     int64_t delay = trace->start_ns[event] - pyro_event_end_ns(trace, launch);
     state->delay_ns[state->delay_count++] = delay > 0 ? delay : 0;
@@ -139,7 +155,6 @@ static void add_kernel(launch_state *state, pyro_analysis_context *context, uint
     }
     summary->late_kernels += state->device_begun[device] &&
                              trace->start_ns[launch] > state->device_until_ns[device];
-    change_queue(state, summary, trace->start_ns[event], -1);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)

@@ -29,6 +29,8 @@ typedef struct lost_state {
     pyro_analysis_context *context;
     pyro_sweep sweep;
     size_t next_boundary;
+    int64_t boundary_ns; /* when the next boundary comes; INT64_MAX: none is left */
+    bool is_in_window;
     cause_sums total;
     cause_sums *windows; /* by window */
     pyro_cause_places places;
@@ -44,7 +46,7 @@ typedef struct idle_stretch {
     int64_t start_ns, end_ns;
     int64_t launch_ns; /* where the host stops being late; at most the end */
     uint32_t sync;     /* the waiting call in which the host was when it began; PYRO_NO_EVENT */
-    uint16_t track;    /* of the thread that launched the next work */
+    size_t thread;     /* that launched the next work (host_activity.h) */
 } idle_stretch;
 
 static void close_window(lost_state *state, const pyro_boundary *boundary)
@@ -57,10 +59,13 @@ static void close_window(lost_state *state, const pyro_boundary *boundary)
     }
 }
 
-static bool is_in_window(const lost_state *state)
+static void find_boundary(lost_state *state)
 {
-    return state->next_boundary &&
-           state->context->boundaries[state->next_boundary - 1].owner != PYRO_NO_EVENT;
+    const pyro_analysis_context *context = state->context;
+    size_t next = state->next_boundary;
+    state->boundary_ns = next < context->boundary_count ? context->boundaries[next].time_ns
+                                                        : INT64_MAX;
+    state->is_in_window = next && context->boundaries[next - 1].owner != PYRO_NO_EVENT;
 }
 
 /* Causes in which the host is late; it would be less so without what recording took. */
@@ -70,7 +75,7 @@ static bool is_in_window(const lost_state *state)
 
 /* The part of a stretch that recording took. The costs are estimates: some of the time is always the
  * host's own. */
-static int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_ns)
+static inline int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_ns)
 {
     int64_t *owed_ns = &state->threads.owed_ns, most_ns = duration_ns / 4 * 3;
     int64_t part_ns = most_ns < *owed_ns ? most_ns : *owed_ns;
@@ -80,31 +85,37 @@ static int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_n
     return part_ns;
 }
 
-static void add_part(lost_state *state, pyro_cause cause, int64_t duration_ns, uint32_t event,
-                     uint32_t sync)
+static inline void add_part(lost_state *state, pyro_cause cause, int64_t duration_ns,
+                            uint32_t event, uint32_t sync)
 {
     pyro_lost_part part = {cause, event, sync, duration_ns, take_owed(state, cause, duration_ns)};
     state->total.ns[cause] += duration_ns;
     state->total.profiler_ns[cause] += part.profiler_ns;
-    if (duration_ns > 0 && is_in_window(state))
+    if (duration_ns > 0 && state->is_in_window)
         state->memory_out |= !pyro_cause_places_add(&state->places, state->context, &part);
 }
 
-/* Adds a stretch, which begins where the last one ended, cut where windows start and end. */
-static void add_stretch(lost_state *state, pyro_cause cause, int64_t start_ns, int64_t end_ns,
-                        uint32_t event, uint32_t sync)
+/* Adds a stretch up to the last boundary in it. Returns where that is. */
+static int64_t add_to_boundaries(lost_state *state, pyro_cause cause, int64_t start_ns,
+                                 int64_t end_ns, uint32_t event, uint32_t sync)
 {
-    const pyro_analysis_context *context = state->context;
-    for (; state->next_boundary < context->boundary_count; state->next_boundary++) {
-        const pyro_boundary *boundary = &context->boundaries[state->next_boundary];
-        if (boundary->time_ns > end_ns)
-            break;
-        if (boundary->time_ns > start_ns) {
-            add_part(state, cause, boundary->time_ns - start_ns, event, sync);
-            start_ns = boundary->time_ns;
+    while (state->boundary_ns <= end_ns && state->next_boundary < state->context->boundary_count) {
+        if (state->boundary_ns > start_ns) {
+            add_part(state, cause, state->boundary_ns - start_ns, event, sync);
+            start_ns = state->boundary_ns;
         }
-        close_window(state, boundary);
+        close_window(state, &state->context->boundaries[state->next_boundary++]);
+        find_boundary(state);
     }
+    return start_ns;
+}
+
+/* Adds a stretch, which begins where the last one ended, cut where windows start and end. */
+static inline void add_stretch(lost_state *state, pyro_cause cause, int64_t start_ns,
+                               int64_t end_ns, uint32_t event, uint32_t sync)
+{
+    if (state->boundary_ns <= end_ns)
+        start_ns = add_to_boundaries(state, cause, start_ns, end_ns, event, sync);
     add_part(state, cause, end_ns - start_ns, event, sync);
 }
 
@@ -172,7 +183,7 @@ static pyro_cause cause_on_host(const lost_state *state, const idle_stretch *idl
 static void explain_late_host(lost_state *state, idle_stretch *idle)
 {
     for (int64_t now = idle->start_ns; now < idle->launch_ns && !state->memory_out;) {
-        pyro_host_activity activity = pyro_host_activity_at(&state->threads, now, idle->track);
+        pyro_host_activity activity = pyro_host_activity_at(&state->threads, now, idle->thread);
         int64_t until = activity.until_ns < idle->launch_ns ? activity.until_ns : idle->launch_ns;
         if (now == idle->start_ns && state->has_begun && activity.state == PYRO_HOST_WAITING)
             idle->sync = activity.event;
@@ -193,7 +204,7 @@ static void explain_late_start(lost_state *state, const idle_stretch *idle)
         return;
     }
     for (int64_t now = idle->launch_ns; now < idle->end_ns && !state->memory_out;) {
-        pyro_host_activity activity = pyro_host_activity_at(&state->threads, now, idle->track);
+        pyro_host_activity activity = pyro_host_activity_at(&state->threads, now, idle->thread);
         int64_t until = activity.until_ns < idle->end_ns ? activity.until_ns : idle->end_ns;
         bool waits = activity.state == PYRO_HOST_WAITING &&
                      waits_long(state, activity.event, idle->launch_ns, idle->end_ns);
@@ -206,12 +217,12 @@ static void explain_late_start(lost_state *state, const idle_stretch *idle)
 static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
 {
     const pyro_analysis_context *context = state->context;
-    idle_stretch idle = {start_ns, end_ns, end_ns, PYRO_NO_EVENT, UINT16_MAX};
+    idle_stretch idle = {start_ns, end_ns, end_ns, PYRO_NO_EVENT, 0};
     uint32_t launch = state->next == PYRO_NO_EVENT ? PYRO_NO_EVENT
                                                    : context->joins->launch[state->next];
     if (launch != PYRO_NO_EVENT) {
         idle.launch_ns = launch_time(state, &idle);
-        idle.track = context->trace->track[launch];
+        idle.thread = pyro_host_thread_of(&state->threads, context->trace->track[launch]);
     }
     pyro_host_threads_begin_idle(&state->threads, start_ns);
     if (state->has_begun && state->next == PYRO_NO_EVENT)
@@ -250,6 +261,7 @@ static int init_lost_time(void *data, pyro_analysis_context *context)
     state->next = PYRO_NO_EVENT;
     if (!state->windows)
         return pyro_fail_memory(context->error);
+    find_boundary(state);
     int status = pyro_host_threads_init(&state->threads, context);
     if (status == PYRO_OK)
         status = pyro_peer_waits_init(&state->peers, context);

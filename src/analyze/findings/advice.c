@@ -1,5 +1,7 @@
 /* Finds what a run uses already, and chooses advice that it does not follow yet. */
+#include "analyze/device/kernel_category.h"
 #include "analyze/findings/findings.h"
+#include "analyze/intervals.h"
 #include "base/containers/buf.h"
 
 #include <string.h>
@@ -54,7 +56,6 @@ static const struct {
     {KERNEL, "fmha", PYRO_USE_SDPA},
     {1u << PYRO_EVENT_MEMCPY, "Pinned", PYRO_USE_PINNED},
     {HOST, "_MultiProcessingDataLoaderIter", PYRO_USE_WORKERS},
-    {KERNEL, "_nhwc_", PYRO_USE_CHANNELS_LAST},
 #undef HOST
 #undef CALL
 #undef KERNEL
@@ -76,6 +77,107 @@ static unsigned uses_of_update(const char *op)
     return is_multi ? PYRO_USE_FUSED : 0;
 }
 
+/* Chips of NVIDIA before Ampere multiply float16 only. */
+static unsigned uses_of_chip(const pyro_trace *trace)
+{
+    const char *name = trace->device_count ? pyro_trace_text(trace, trace->devices[0].name) : "";
+    bool is_old = trace->device_count && trace->devices[0].compute_major > 0 &&
+                  trace->devices[0].compute_major < 8 && !strstr(name, "AMD");
+    return is_old ? 0 : PYRO_USE_BFLOAT16;
+}
+
+/* The kind of collectives with the most time. */
+static unsigned uses_of_collectives(const pyro_analysis *result)
+{
+    static const struct {
+        const char *kind;
+        unsigned use;
+    } kinds[] = {{"allreduce", PYRO_USE_ALLREDUCE},
+                 {"allgather", PYRO_USE_SHARDS},
+                 {"reduce_scatter", PYRO_USE_SHARDS},
+                 {"alltoall", PYRO_USE_ALLTOALL}};
+    for (size_t k = 0; result->collective_count && k < sizeof kinds / sizeof *kinds; k++)
+        if (!strcmp(result->collectives[0].kind, kinds[k].kind))
+            return kinds[k].use;
+    return 0;
+}
+
+enum { LAST = 1, CONVERTED = 2, NO_LAYOUT = 4 };
+
+static uint8_t layout_of(const char *kernel)
+{
+    if (pyro_kernel_classify(kernel).role == PYRO_ROLE_LAYOUT)
+        return CONVERTED;
+    return strstr(kernel, "_nhwc") ? LAST : NO_LAYOUT;
+}
+
+/* Whether most ops with kernels for channels_last get their inputs in that format. Where the library
+ * converts them in the same op, they came in another one. */
+static unsigned uses_of_layouts(pyro_finder *finder)
+{
+    const pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    uint8_t *seen = pyro_arena_array(context->scratch, trace->count + 1, 1);
+    uint8_t *layouts = pyro_arena_array(context->scratch, trace->names.count + 1, 1);
+    int64_t plain = 0, converted = 0;
+    for (size_t i = 0; seen && layouts && i < finder->kernel_count; i++) {
+        uint32_t event = finder->kernels[i], name = trace->name[event];
+        if (name == PYRO_NO_ID)
+            continue;
+        if (!layouts[name])
+            layouts[name] = layout_of(pyro_trace_text(trace, name));
+        uint32_t op = layouts[name] == NO_LAYOUT
+                          ? PYRO_NO_EVENT
+                          : pyro_finder_outermost(finder, context->joins->op[event]);
+        if (op != PYRO_NO_EVENT)
+            seen[op] |= layouts[name];
+    }
+    for (size_t i = 0; seen && i < finder->outer_op_count; i++) {
+        plain += seen[finder->outer_ops[i]] == LAST;
+        converted += seen[finder->outer_ops[i]] == (LAST | CONVERTED);
+    }
+    return plain > converted ? PYRO_USE_CHANNELS_LAST : 0;
+}
+
+static bool is_call(const pyro_trace *trace, uint32_t event)
+{
+    return event != PYRO_NO_EVENT && (trace->category[event] == PYRO_EVENT_RUNTIME ||
+                                      trace->category[event] == PYRO_EVENT_DRIVER);
+}
+
+/* A call of over a millisecond that neither waits for the device nor copies. */
+static bool is_long_call(const pyro_finder *finder, uint32_t event)
+{
+    enum { LONG_CALL_NS = 1000000 };
+    pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    return trace->duration_ns[event] >= LONG_CALL_NS && is_call(trace, event) &&
+           !is_call(trace, context->joins->parent[event]) &&
+           !(pyro_context_traits(context, event) & PYRO_TRAIT_SYNC) &&
+           !strstr(pyro_event_name(trace, event), "Memcpy") && pyro_finder_wants(finder, event);
+}
+
+/* Whether such calls take most of the time in which the host is late, nearly all of it in one step:
+ * the first launch of a kernel loads its code, the first allocation asks the system. */
+static bool has_first_calls(const pyro_finder *finder)
+{
+    const pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    int64_t long_ns = 0, most_ns = 0;
+    int64_t *of_window = pyro_arena_array(context->scratch, context->window_count + 1,
+                                          sizeof *of_window);
+    for (uint32_t i = 0; of_window && i < trace->count; i++) {
+        if (!is_long_call(finder, i))
+            continue;
+        int64_t *sum = &of_window[pyro_context_window_at(context, trace->start_ns[i])];
+        *sum = pyro_add_ns(*sum, trace->duration_ns[i]);
+        long_ns = pyro_add_ns(long_ns, trace->duration_ns[i]);
+        most_ns = *sum > most_ns ? *sum : most_ns;
+    }
+    return long_ns > pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES) / 2 &&
+           most_ns > long_ns / 5 * 4;
+}
+
 bool pyro_find_in_use(pyro_finder *finder)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -91,13 +193,17 @@ bool pyro_find_in_use(pyro_finder *finder)
         seen[name] |= bit;
         finder->in_use |= uses_of(pyro_trace_text(trace, name), category);
     }
-    for (size_t i = 0; i < trace->count; i++)
+    for (size_t i = 0; i < trace->count && !(finder->in_use & PYRO_USE_FUSED); i++)
         if (finder->context->joins->phase[i] == PYRO_PHASE_OPTIMIZER &&
             trace->category[i] == PYRO_EVENT_OP)
             finder->in_use |= PYRO_USE_OPTIMIZER | uses_of_update(pyro_event_name(trace, i));
     finder->in_use |= finder->has_device_work ? PYRO_USE_DEVICE : 0;
     finder->in_use |= finder->result->has_stacks ? PYRO_USE_STACKS : 0;
     finder->in_use |= finder->context->windows_are_steps ? PYRO_USE_STEPS : 0;
+    finder->in_use |= finder->result->serving_count ? PYRO_USE_SERVING : 0;
+    finder->in_use |= uses_of_chip(trace) | uses_of_collectives(finder->result);
+    finder->in_use |= uses_of_layouts(finder);
+    finder->in_use |= finder->has_device_work && has_first_calls(finder) ? PYRO_USE_FIRST_CALLS : 0;
     return true;
 }
 

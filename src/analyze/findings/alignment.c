@@ -109,10 +109,10 @@ DETECTOR(unaligned_sizes)
         if (worst == PYRO_NO_EVENT || trace->duration_ns[event] > trace->duration_ns[worst])
             worst = event;
     }
-    if (worst == PYRO_NO_EVENT || finder->result->device_total_ns <= 0)
+    if (worst == PYRO_NO_EVENT || finder->device_ns <= 0)
         return false;
     uint32_t op = finder->context->joins->op[worst];
-    evidence->value = (double)total / (double)finder->result->device_total_ns;
+    evidence->value = (double)total / (double)finder->device_ns;
     evidence->place = pyro_first_text(pyro_context_layer(finder->context, worst),
                                       pyro_event_name(trace, op), "");
     pyro_evidence_say(

@@ -101,7 +101,7 @@ static int64_t softmax_backward_ns(const pyro_finder *finder)
         bool counts = finder->has_device_work ? pyro_event_is_device_work(trace->category[i])
                                               : trace->category[i] == PYRO_EVENT_OP && op == i;
         if (counts && op != PYRO_NO_EVENT && trace->name[op] == name &&
-            pyro_context_wants(finder->context, i))
+            pyro_finder_wants(finder, i))
             sum += trace->duration_ns[i];
     }
     return sum;

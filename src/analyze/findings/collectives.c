@@ -83,7 +83,7 @@ static void sum_host(pyro_finder *finder, collective_sums *sums)
         if (trace->category[event] == PYRO_EVENT_OP &&
             !strncmp(pyro_event_name(trace, event), "c10d::", 6))
             op = event;
-        if (!is_host_collective(trace, event) || !pyro_context_wants(finder->context, event))
+        if (!is_host_collective(trace, event) || !pyro_finder_wants(finder, event))
             continue;
         int64_t bytes = message_bytes(finder, event);
         bytes = bytes < 0 ? message_bytes(finder, op) : bytes;
@@ -115,7 +115,11 @@ DETECTOR(small_collectives)
         return false;
     bool has_steps = finder->context->windows_are_steps;
     evidence->value = (double)sums.calls / (double)(has_steps ? finder->steps : 1);
-    evidence->gain_ns = sums.lost_ns;
+    /* Collectives of kernels can last beyond the steps. */
+    int64_t exposed_of_steps_ns = pyro_finder_causes_ns(finder, 1u << PYRO_CAUSE_COMMUNICATION |
+                                                                    1u << PYRO_CAUSE_PEER_WAIT);
+    evidence->gain_ns = has_kernels && exposed_of_steps_ns < sums.lost_ns ? exposed_of_steps_ns
+                                                                          : sums.lost_ns;
     evidence->gain_basis = has_kernels ? "time of small collectives that nothing covers"
                                        : "time in which the host waited for small collectives";
     evidence->place = sums.place;

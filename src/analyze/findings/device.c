@@ -105,7 +105,7 @@ DETECTOR(no_tensor_cores)
     if (!has_matrix_cores)
         return false;
     products sums = sum_products(finder, capability);
-    if (share(sums.total_ns, finder->result->device_total_ns) < 0.05)
+    if (share(sums.total_ns, finder->device_ns) < 0.05)
         return false;
     evidence->value = share(sums.plain_ns, sums.total_ns);
     evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
@@ -127,7 +127,7 @@ DETECTOR(tf32_off)
     if (capability < 80)
         return false;
     products sums = sum_products(finder, capability);
-    evidence->value = share(sums.plain_fp32_ns, finder->result->device_total_ns);
+    evidence->value = share(sums.plain_fp32_ns, finder->device_ns);
     evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
@@ -146,13 +146,13 @@ DETECTOR(full_precision)
     if (!has_matrix_cores)
         return false;
     products sums = sum_products(finder, capability);
-    if (share(sums.known_ns, finder->result->device_total_ns) < 0.05)
+    if (share(sums.known_ns, finder->device_ns) < 0.05)
         return false;
     evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
     evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
-    pyro_evidence_say(evidence,
-                      "%.1f%% of the time in matrix products (%.3f ms) is in 16 bits or less",
-                      100 - evidence->value * 100, ms(sums.half_ns));
+    pyro_evidence_say(
+        evidence, "%.1f%% of the time in matrix products (%.3f of %.3f ms) uses 32 bits or more",
+        evidence->value * 100, ms(sums.known_ns - sums.half_ns), ms(sums.known_ns));
     return evidence->value > evidence->threshold;
 }
 
@@ -183,14 +183,16 @@ DETECTOR(layout_conversions)
     }
     if (!calls)
         return false;
-    evidence->value = share(layout, convolution ? convolution : layout);
+    evidence->value = share(layout, layout + convolution);
     evidence->gain_ns = layout;
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(
         evidence,
         "%" PRId64
-        " conversions between NCHW and NHWC take %.3f ms, %.1f%% of the convolution time",
-        calls, ms(layout), evidence->value * 100);
+        " conversion%s between NCHW and NHWC take%s %.3f ms, the convolutions themselves %.3f ms: "
+        "%.1f%% of both",
+        calls, PYRO_PLURAL(calls), calls == 1 ? "s" : "", ms(layout), ms(convolution),
+        evidence->value * 100);
     return true;
 }
 
@@ -325,7 +327,8 @@ static bool compare_with_peaks(pyro_finder *finder, const op_time *ops, name_sum
         double memory_ns = (double)price->bytes / pyro_chip_bytes_per_s(context->chip) * 1e9;
         double least_ns = compute_ns > memory_ns ? compute_ns : memory_ns;
         roofline->priced_ns += device_ns;
-        if (memory_ns > compute_ns) {
+        /* An op that is far from both limits is bound by neither. */
+        if (memory_ns > compute_ns && memory_ns * 2 >= (double)device_ns) {
             roofline->memory_bound_ns += device_ns;
             is_kept = add_to_name(bound, name, device_ns);
         }
@@ -378,7 +381,7 @@ DETECTOR(memory_bound)
 {
     const pyro_roofline *roofline = make_roofline(finder);
     /* Where most of the time has no price, the rest does not represent the whole. */
-    if (share(roofline->priced_ns, finder->result->device_total_ns) < 0.5)
+    if (share(roofline->priced_ns, finder->device_ns) < 0.5)
         return false;
     const pyro_chip *chip = finder->context->chip;
     evidence->value = share(roofline->memory_bound_ns, roofline->priced_ns);
@@ -386,8 +389,8 @@ DETECTOR(memory_bound)
     pyro_evidence_say(
         evidence,
         "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
-        "in ops that need more time for their bytes than for their FLOPs on the %s (%.0f "
-        "GB/s)",
+        "in ops that use at least half of the bandwidth of the %s (%.0f GB/s), and less of its "
+        "FLOP/s",
         evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
     return true;
@@ -396,7 +399,7 @@ DETECTOR(memory_bound)
 DETECTOR(far_from_roofline)
 {
     const pyro_roofline *roofline = make_roofline(finder);
-    if (share(roofline->long_ns, finder->result->device_total_ns) < 0.10)
+    if (share(roofline->long_ns, finder->device_ns) < 0.10)
         return false;
     evidence->value = share(roofline->lost_ns, roofline->long_ns);
     evidence->gain_ns = roofline->lost_ns;
@@ -461,13 +464,13 @@ DETECTOR(fusible_chains)
         end_chain(&sums, &open[t]);
     if (!sums.chains)
         return false;
-    evidence->value = share(sums.total_ns, finder->result->device_total_ns);
+    evidence->value = share(sums.total_ns, finder->device_ns);
     evidence->gain_ns = sums.gain_ns;
     evidence->place = place_of(finder, sums.longest.first);
     pyro_evidence_say(evidence,
-                      "%" PRId64 " chains of %d or more elementwise kernels (%" PRId64
-                      " kernels, %.3f ms) are %.1f%% of the device time",
-                      sums.chains, SHORTEST_CHAIN, sums.kernels, ms(sums.total_ns),
-                      evidence->value * 100);
+                      "%" PRId64 " chain%s of %d or more elementwise kernels (%" PRId64
+                      " kernels, %.3f ms) %s %.1f%% of the device time",
+                      sums.chains, PYRO_PLURAL(sums.chains), SHORTEST_CHAIN, sums.kernels,
+                      ms(sums.total_ns), sums.chains == 1 ? "is" : "are", evidence->value * 100);
     return true;
 }

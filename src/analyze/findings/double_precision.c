@@ -76,7 +76,7 @@ static uint32_t find_first(const pyro_finder *finder, const uint8_t *kinds)
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = finder->context->joins->by_time[i];
         if (trace->category[event] == PYRO_EVENT_OP && kind_of(finder, kinds, event) &&
-            pyro_context_wants(finder->context, event))
+            pyro_finder_wants(finder, event))
             return event;
     }
     return PYRO_NO_EVENT;
@@ -93,7 +93,7 @@ static int64_t sum_doubles(const pyro_finder *finder, const uint8_t *kinds)
     for (uint32_t i = 0; finder->has_device_work && i < trace->count; i++)
         if (pyro_event_is_device_work(trace->category[i]) &&
             kind_of(finder, kinds, finder->context->joins->op[i]) & READS &&
-            pyro_context_wants(finder->context, i))
+            pyro_finder_wants(finder, i))
             sum += trace->duration_ns[i];
     return sum;
 }

@@ -16,6 +16,9 @@ typedef enum pyro_threshold_unit {
     PYRO_UNIT_OWN        /* as the detector writes it (pyro_evidence_limit) */
 } pyro_threshold_unit;
 
+/* "s" after a number of things, "" after one. */
+#define PYRO_PLURAL(count) ((count) == 1 ? "" : "s")
+
 /* A part of the evidence: one cause of the time. */
 typedef struct pyro_evidence_part {
     const char *id, *title, *place;

@@ -70,6 +70,11 @@ static int compare_found(const void *a, const void *b)
     return strcmp(left->id, right->id);
 }
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Findings about the work itself: kernels, or ops and Python code where nothing ran on a device. */
 static bool is_about_work(const pyro_finder *finder, const char *id)
 {
@@ -78,19 +83,27 @@ static bool is_about_work(const pyro_finder *finder, const char *id)
     return is_about_kernels(id) || (!finder->has_device_work && IS_ONE_OF(id, ids));
 }
 
-static int64_t work_ns(const pyro_finder *finder)
+/* Kernels of the steps can run beside each other, and after the steps. */
+static void scale_kernel_gains(pyro_found **leaders, size_t count, const pyro_finder *finder,
+                               int64_t work_ns)
 {
-    return finder->has_device_work
-               ? finder->cause_ns[PYRO_CAUSE_COMPUTE]
-               : finder->cause_ns[PYRO_CAUSE_OPS] + finder->cause_ns[PYRO_CAUSE_PYTHON];
+    double scale = finder->compute_ns > work_ns ? (double)work_ns / (double)finder->compute_ns : 1;
+    for (size_t i = 0; i < count && scale < 1; i++)
+        if (is_about_kernels(leaders[i]->id) && leaders[i]->evidence.gain_ns > 0)
+            leaders[i]->evidence.gain_ns = (int64_t)((double)leaders[i]->evidence.gain_ns * scale);
 }
 
-/* Time that one finding would save cannot be saved again by the next; the gap to the roofline
- * is what the others leave of it. */
-static void limit_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
+/* Time that one finding would save cannot be saved again by the next: that of kernels (of ops, where
+ * nothing ran on a device), and there also that of Python code. The gap to the roofline is what the
+ * others leave of it. */
+static void limit_work_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
 {
-    int64_t left_ns = work_ns(finder), taken_ns = 0;
+    bool is_on_host = !finder->has_device_work;
+    int64_t kernels_ns = finder->cause_ns[is_on_host ? PYRO_CAUSE_OPS : PYRO_CAUSE_COMPUTE];
+    int64_t left_ns = kernels_ns + (is_on_host ? finder->cause_ns[PYRO_CAUSE_PYTHON] : 0);
+    int64_t kernels_left_ns = kernels_ns, taken_ns = 0;
     pyro_found *roofline = NULL;
+    scale_kernel_gains(leaders, count, finder, kernels_ns);
     for (size_t i = 0; i < count; i++) {
         pyro_evidence *evidence = &leaders[i]->evidence;
         if (!is_about_work(finder, leaders[i]->id) || evidence->gain_ns < 0)
@@ -99,16 +112,74 @@ static void limit_gains(pyro_found **leaders, size_t count, const pyro_finder *f
             roofline = leaders[i];
             continue;
         }
-        if (evidence->gain_ns > left_ns - taken_ns)
-            evidence->gain_ns = left_ns - taken_ns;
+        bool is_kernels = is_about_kernels(leaders[i]->id);
+        evidence->gain_ns = least(evidence->gain_ns, left_ns);
+        if (is_kernels)
+            evidence->gain_ns = least(evidence->gain_ns, kernels_left_ns);
+        kernels_left_ns -= is_kernels ? evidence->gain_ns : 0;
+        left_ns -= evidence->gain_ns;
         taken_ns += evidence->gain_ns;
     }
     if (!roofline)
         return;
-    int64_t rest = roofline->evidence.gain_ns < left_ns ? roofline->evidence.gain_ns : left_ns;
-    roofline->evidence.gain_ns = rest > taken_ns ? rest - taken_ns : 0;
+    int64_t rest_ns = least(roofline->evidence.gain_ns, kernels_ns);
+    roofline->evidence.gain_ns = rest_ns > taken_ns ? rest_ns - taken_ns : 0;
     if (!roofline->evidence.gain_basis[0])
         roofline->evidence.gain_basis = "kernel time over the roofline that no other finding saves";
+}
+
+static bool is_in_family(const char *id, const char *leader)
+{
+    int place;
+    return family_of(id, &place) >= 0 && family_of(id, &place) == family_of(leader, &place);
+}
+
+/* Findings about a late host take from the same idle time: the specific ones first, and what they
+ * leave is the general one's. */
+static void limit_host_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
+{
+    int64_t left_ns = pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES);
+    for (size_t i = 0; finder->has_device_work && i < 2 * count; i++) {
+        pyro_found *found = leaders[i % count];
+        bool is_general = is_in_family(found->id, "host-bound");
+        bool is_specific = is_in_family(found->id, "synchronizing-calls") ||
+                           !strcmp(found->id, "single-tensor-optimizer") ||
+                           (!strcmp(found->id, "small-collectives") &&
+                            !finder->result->collective_count);
+        if (!(i < count ? is_specific : is_general) || found->evidence.gain_ns < 0)
+            continue;
+        if (found->evidence.gain_ns > left_ns)
+            found->evidence.gain_ns = left_ns;
+        left_ns -= found->evidence.gain_ns;
+    }
+}
+
+/* No more than the whole time can be saved; the largest gains count. */
+static void limit_all_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
+{
+    int64_t left_ns = finder->span_ns;
+    for (size_t i = 0; i < count; i++) {
+        pyro_evidence *evidence = &leaders[i]->evidence;
+        if (evidence->gain_ns > left_ns)
+            evidence->gain_ns = left_ns;
+        left_ns -= evidence->gain_ns > 0 ? evidence->gain_ns : 0;
+    }
+}
+
+/* Drops the general finding about the host where specific ones explain all of its time. */
+static size_t drop_explained(pyro_found **leaders, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (leaders[i]->evidence.gain_ns != 0 || !is_in_family(leaders[i]->id, "host-bound"))
+            leaders[kept++] = leaders[i];
+    return kept;
+}
+
+static void sort_found(pyro_found **leaders, size_t count)
+{
+    if (count)
+        qsort(leaders, count, sizeof(pyro_found *), compare_found);
 }
 
 /* The smaller the share of the time, the less severe; findings without a gain in time (memory) are
@@ -142,10 +213,12 @@ static size_t find_leaders(pyro_found *found, size_t count, pyro_found **leaders
     return leader_count;
 }
 
+/* A part gains at most what its finding does. */
 static size_t add_parts(pyro_finding_part *parts, const pyro_found *leader, const pyro_found *found,
                         size_t count)
 {
     int place, family = family_of(leader->id, &place);
+    int64_t most_ns = leader->evidence.gain_ns < 0 ? INT64_MAX : leader->evidence.gain_ns;
     size_t added = 0;
     for (size_t i = 0; i < leader->evidence.part_count; i++) {
         const pyro_evidence_part *part = &leader->evidence.parts[i];
@@ -155,7 +228,7 @@ static size_t add_parts(pyro_finding_part *parts, const pyro_found *leader, cons
                                              .evidence = "",
                                              .advice = "",
                                              .place = part->place,
-                                             .gain_ns = part->gain_ns};
+                                             .gain_ns = least(part->gain_ns, most_ns)};
     }
     for (size_t i = 0; i < count && family >= 0; i++) {
         const pyro_evidence *evidence = &found[i].evidence;
@@ -167,7 +240,7 @@ static size_t add_parts(pyro_finding_part *parts, const pyro_found *leader, cons
                                              .evidence = evidence->text,
                                              .advice = found[i].advice,
                                              .place = evidence->place,
-                                             .gain_ns = evidence->gain_ns};
+                                             .gain_ns = least(evidence->gain_ns, most_ns)};
     }
     return added;
 }
@@ -198,11 +271,13 @@ int pyro_list_findings(pyro_analysis_context *context, const pyro_finder *finder
     if (!leaders || !findings || !parts)
         return pyro_fail_memory(context->error);
     size_t leader_count = find_leaders(found, count, leaders);
-    if (leader_count)
-        qsort(leaders, leader_count, sizeof(pyro_found *), compare_found);
-    limit_gains(leaders, leader_count, finder);
-    if (leader_count)
-        qsort(leaders, leader_count, sizeof(pyro_found *), compare_found);
+    sort_found(leaders, leader_count);
+    limit_work_gains(leaders, leader_count, finder);
+    limit_host_gains(leaders, leader_count, finder);
+    leader_count = drop_explained(leaders, leader_count);
+    sort_found(leaders, leader_count);
+    limit_all_gains(leaders, leader_count, finder);
+    sort_found(leaders, leader_count);
     for (size_t i = 0; i < leader_count; i++) {
         findings[i] = make_finding(leaders[i], finder->span_ns);
         part_count += add_parts(&parts[part_count], leaders[i], found, count);

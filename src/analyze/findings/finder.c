@@ -79,6 +79,19 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op)
     return pyro_dtype_of_types(pyro_trace_text(trace, trace->ops[detail].types));
 }
 
+bool pyro_finder_wants(const pyro_finder *finder, uint32_t event)
+{
+    const pyro_analysis_context *context = finder->context;
+    if (!pyro_context_wants(context, event))
+        return false;
+    if (!context->windows_are_steps)
+        return true;
+    bool is_work = pyro_event_is_device_work(context->trace->category[event]);
+    int64_t time_ns = is_work ? pyro_context_launch_ns(context, event)
+                              : context->trace->start_ns[event];
+    return pyro_context_window_at(context, time_ns) != PYRO_NO_EVENT;
+}
+
 bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op)
 {
     const pyro_joins *joins = finder->context->joins;
@@ -165,8 +178,7 @@ int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, 
             sum += marks[i] == mark ? trace->duration_ns[i] : 0;
             continue;
         }
-        if (!pyro_event_is_device_work(trace->category[i]) ||
-            !pyro_context_wants(finder->context, i))
+        if (!pyro_event_is_device_work(trace->category[i]) || !pyro_finder_wants(finder, i))
             continue;
         uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[i]);
         sum += op != PYRO_NO_EVENT && marks[op] == mark ? trace->duration_ns[i] : 0;
@@ -178,7 +190,7 @@ int64_t pyro_finder_whole_ns(const pyro_finder *finder)
 {
     int64_t sum = 0;
     if (finder->has_device_work)
-        return finder->result->device_total_ns;
+        return finder->device_ns;
     for (size_t i = 0; i < finder->outer_op_count; i++)
         sum += finder->context->trace->duration_ns[finder->outer_ops[i]];
     return sum;
@@ -248,6 +260,14 @@ int64_t pyro_finder_cost_between_ns(const pyro_finder *finder, uint32_t first, u
             cost_ns += pyro_finder_cost_ns(finder, event);
     }
     return cost_ns;
+}
+
+int64_t pyro_finder_causes_ns(const pyro_finder *finder, unsigned causes)
+{
+    int64_t sum = 0;
+    for (int cause = 0; cause < PYRO_CAUSE_COUNT; cause++)
+        sum += causes >> cause & 1 ? finder->cause_ns[cause] : 0;
+    return sum;
 }
 
 const char *pyro_finder_whole(const pyro_finder *finder)

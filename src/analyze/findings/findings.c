@@ -1,6 +1,7 @@
 /* Runs every detector of findings.def and lists the values that cross a threshold. */
 #include "analyze/findings/findings.h"
 #include "analyze/findings/families.h"
+#include "analyze/intervals.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
@@ -42,15 +43,23 @@ static void sum_steps(pyro_finder *finder)
     finder->has_device_work = result->device_total_ns > 0;
 }
 
+/* Lists the kernels, and adds up the device work. */
 static bool collect_kernels(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
     size_t kernels = context->category_count[PYRO_EVENT_KERNEL];
     finder->kernels = pyro_arena_array(context->scratch, kernels + 1, sizeof *finder->kernels);
-    for (size_t i = 0; finder->kernels && kernels && i < context->trace->count; i++) {
+    for (size_t i = 0; finder->kernels && i < context->trace->count; i++) {
         uint32_t event = context->joins->by_time[i];
-        if (context->trace->category[event] == PYRO_EVENT_KERNEL &&
-            pyro_context_wants(context, event))
+        uint8_t category = context->trace->category[event];
+        if (!pyro_event_is_device_work(category) || !pyro_finder_wants(finder, event))
+            continue;
+        int64_t duration = context->trace->duration_ns[event];
+        finder->device_ns = pyro_add_ns(finder->device_ns, duration);
+        if (category != PYRO_EVENT_MEMCPY &&
+            !(pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE))
+            finder->compute_ns = pyro_add_ns(finder->compute_ns, duration);
+        if (category == PYRO_EVENT_KERNEL)
             finder->kernels[finder->kernel_count++] = event;
     }
     return finder->kernels != NULL;
@@ -63,7 +72,7 @@ static bool collect_outer_ops(pyro_finder *finder)
     for (size_t i = 0; i < context->trace->count; i++) {
         uint32_t event = context->joins->by_time[i];
         if (context->trace->category[event] != PYRO_EVENT_OP ||
-            !pyro_finder_is_outermost(finder, event) || !pyro_context_wants(context, event))
+            !pyro_finder_is_outermost(finder, event) || !pyro_finder_wants(finder, event))
             continue;
         if (!pyro_grow(&finder->outer_ops, &capacity, finder->outer_op_count + 1,
                        sizeof *finder->outer_ops))

@@ -11,7 +11,7 @@
 typedef struct pyro_roofline {
     bool is_made;
     int64_t priced_ns;       /* device time of ops whose FLOPs and bytes are known */
-    int64_t memory_bound_ns; /* of it, in ops below the ridge */
+    int64_t memory_bound_ns; /* of it, in ops that use most of the bandwidth */
     int64_t long_ns, lost_ns; /* of ops longer than a launch; the part above the roofline */
     uint32_t memory_bound_op, lost_op; /* names with the most of each; PYRO_NO_ID */
 } pyro_roofline;
@@ -22,6 +22,8 @@ typedef struct pyro_finder {
     const pyro_analysis *result;
     int64_t span_ns;      /* of all steps, or of the whole trace, without what recording took */
     int64_t steps;        /* 1 where the trace has none */
+    int64_t device_ns;    /* of the device work that pyro_finder_wants selects */
+    int64_t compute_ns;   /* of it, without copies and collectives */
     int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps, without what recording took */
     int64_t profiler_ns[PYRO_CAUSE_COUNT]; /* what recording took of each */
     /* More specific findings explain these parts of the host's lateness. */
@@ -65,7 +67,14 @@ enum {
     PYRO_USE_WORKERS = 128,  /* a data loader with worker processes */
     PYRO_USE_STACKS = 256,   /* Python stacks were recorded */
     PYRO_USE_CHANNELS_LAST = 512,
-    PYRO_USE_STEPS = 1024 /* steps are known */
+    PYRO_USE_STEPS = 1024, /* steps are known */
+    PYRO_USE_BFLOAT16 = 2048, /* the chip has units for it */
+    PYRO_USE_ALLREDUCE = 4096, /* the collective with the most time, as the next two */
+    PYRO_USE_SHARDS = 8192, /* all-gather and reduce-scatter */
+    PYRO_USE_ALLTOALL = 16384,
+    PYRO_USE_SERVING = 32768, /* a serving engine */
+    PYRO_USE_FIRST_CALLS = 65536 /* what the runtime does once (loading code, memory) takes most of
+                                  * the time in which the host is late */
 };
 
 /* Finds what is in use; false when memory is out. */
@@ -81,6 +90,8 @@ const char *pyro_advice_of(const pyro_finder *finder, const char *id, const char
 /* Time of these causes (bits) in which the host was late, without what other findings explain and
  * what recording took. */
 int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes);
+/* Time of causes (bits) over all steps. */
+int64_t pyro_finder_causes_ns(const pyro_finder *finder, unsigned causes);
 /* Time of a place that would be lost without a profiler too. */
 static inline int64_t pyro_place_lost_ns(const pyro_cause_place *place)
 {
@@ -112,11 +123,16 @@ uint32_t pyro_finder_name(const pyro_finder *finder, const char *name);
 /* Element type of an op's first tensor, as its types say; PYRO_DTYPE_UNKNOWN. */
 pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op);
 
+/* True for events that the options select and that belong to a step, where steps are known: what
+ * happens before the first step is no part of the time that findings speak about. */
+bool pyro_finder_wants(const pyro_finder *finder, uint32_t event);
 /* True when no op encloses the op. */
 bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op);
 uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op);
 /* Where a host event is in the program: its source line, else its layer, else its op. */
 const char *pyro_finder_place(pyro_finder *finder, uint32_t event);
+/* Where most time of a cause was lost: a line, else a layer, else an op; "" unknown. */
+const char *pyro_finder_cause_place(const pyro_finder *finder, pyro_cause cause);
 /* True when a name is one of the words. */
 bool pyro_is_one_of(const char *name, const char *const *words, size_t count);
 #define IS_ONE_OF(name, words) pyro_is_one_of(name, words, sizeof(words) / sizeof *(words))

@@ -1,5 +1,6 @@
 /* Detects findings about the host: loading, launches, copies, communication. */
 #include "analyze/findings/findings.h"
+#include "analyze/intervals.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -23,20 +24,21 @@ DETECTOR(single_process_loading)
                                      "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__");
     int64_t total = 0, calls = 0;
     for (uint32_t i = 0; name != PYRO_NO_ID && i < trace->count; i++) {
-        if (trace->name[i] != name || !pyro_context_wants(finder->context, i))
+        if (trace->name[i] != name || !pyro_finder_wants(finder, i))
             continue;
         total += trace->duration_ns[i];
         calls++;
     }
     if (!calls)
         return false;
-    evidence->value = share(total, finder->span_ns);
+    /* A load can last longer than the steps. */
+    evidence->value = share(total < finder->span_ns ? total : finder->span_ns, finder->span_ns);
     evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_DATA_LOADING];
     evidence->gain_basis = "time in data loading while nothing else ran";
-    pyro_evidence_say(evidence,
-                      "the training process itself loaded %" PRId64
-                      " batches (num_workers=0), %.1f%% of %s",
-                      calls, evidence->value * 100, pyro_finder_whole(finder));
+    pyro_evidence_say(
+        evidence,
+        "the training process itself loaded %" PRId64 " batch%s (num_workers=0), %.1f%% of %s",
+        calls, calls == 1 ? "" : "es", evidence->value * 100, pyro_finder_whole(finder));
     return true;
 }
 
@@ -45,6 +47,9 @@ static int64_t single_launches(const pyro_launch_summary *launch)
 {
     return launch->launches - launch->graph_launches;
 }
+
+/* Shares of fewer launches, as beside graphs, say little. */
+enum { LEAST_LAUNCHES = 10 };
 
 /* Whether the device waits for launches at all: else it does not matter how they are. */
 static bool launches_matter(const pyro_finder *finder)
@@ -57,7 +62,7 @@ DETECTOR(short_kernels)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
     int64_t launches = single_launches(launch);
-    if (!launches || !launches_matter(finder))
+    if (launches < LEAST_LAUNCHES || !launches_matter(finder))
         return false;
     evidence->value = share(launch->short_kernels, launches);
     pyro_evidence_say(
@@ -79,9 +84,13 @@ DETECTOR(launch_overhead)
     evidence->gain_ns = total < late ? total : late;
     evidence->gain_basis = "time of launch calls, at most the idle time before launches";
     evidence->value = share(evidence->gain_ns, finder->span_ns);
-    pyro_evidence_say(evidence, "launch calls take %.1f%% of %s (%" PRId64 " calls, %.3f ms)",
-                      share(total, finder->span_ns) * 100, pyro_finder_whole(finder),
-                      single_launches(launch), ms(total));
+    pyro_evidence_say(evidence,
+                      "%" PRId64
+                      " launch call%s take%s %.3f ms; the device waits for them for up to "
+                      "%.1f%% of %s",
+                      single_launches(launch), PYRO_PLURAL(single_launches(launch)),
+                      single_launches(launch) == 1 ? "s" : "", ms(total), evidence->value * 100,
+                      pyro_finder_whole(finder));
     return true;
 }
 
@@ -89,7 +98,7 @@ DETECTOR(slow_launches)
 {
     const pyro_launch_summary *launch = &finder->result->launch;
     int64_t launches = single_launches(launch);
-    if (!launches || !launches_matter(finder))
+    if (launches < LEAST_LAUNCHES || !launches_matter(finder))
         return false;
     evidence->value = share(launch->slow_launches, launches);
     pyro_evidence_say(evidence,
@@ -110,23 +119,40 @@ DETECTOR(launch_queue)
     return launch->launches > 0 && !launch->graph_launches;
 }
 
-static bool is_host_copy(const char *kind)
+/* Copies of the steps. */
+typedef struct copy_sums {
+    int64_t calls, bytes, total_ns;
+    uint32_t longest; /* PYRO_NO_EVENT: none */
+} copy_sums;
+
+static copy_sums sum_copies(const pyro_finder *finder, bool (*counts)(const char *, int64_t))
 {
-    return strstr(kind, "HtoD") || strstr(kind, "DtoH");
+    const pyro_analysis_context *context = finder->context;
+    const pyro_trace *trace = context->trace;
+    copy_sums sums = {.longest = PYRO_NO_EVENT};
+    bool has_any = context->category_count[PYRO_EVENT_MEMCPY] > 0;
+    for (uint32_t i = 0; has_any && i < trace->count; i++) {
+        if (trace->category[i] != PYRO_EVENT_MEMCPY)
+            continue;
+        uint32_t detail = trace->detail[i];
+        int64_t bytes = detail == PYRO_NO_ID ? -1 : trace->transfer_bytes[detail];
+        if (!counts(pyro_event_name(trace, i), bytes) || !pyro_finder_wants(finder, i))
+            continue;
+        sums.calls++;
+        sums.bytes = pyro_add_ns(sums.bytes, bytes > 0 ? bytes : 0);
+        sums.total_ns = pyro_add_ns(sums.total_ns, trace->duration_ns[i]);
+        if (sums.longest == PYRO_NO_EVENT ||
+            trace->duration_ns[i] > trace->duration_ns[sums.longest])
+            sums.longest = i;
+    }
+    return sums;
 }
 
-/* The longest copy from or to pageable memory; PYRO_NO_EVENT. */
-static uint32_t longest_pageable(const pyro_finder *finder)
+static bool is_host_copy(const char *name, int64_t bytes)
 {
-    const pyro_trace *trace = finder->context->trace;
-    uint32_t longest = PYRO_NO_EVENT;
-    for (uint32_t i = 0; i < trace->count; i++)
-        if (trace->category[i] == PYRO_EVENT_MEMCPY &&
-            strcasestr(pyro_event_name(trace, i), "pageable") &&
-            pyro_context_wants(finder->context, i) &&
-            (longest == PYRO_NO_EVENT || trace->duration_ns[i] > trace->duration_ns[longest]))
-            longest = i;
-    return longest;
+    (void)bytes;
+    return strstr(name, "HtoD") || strstr(name, "DtoH") || strstr(name, "HostToDevice") ||
+           strstr(name, "DeviceToHost");
 }
 
 /* Where device work was launched. */
@@ -137,31 +163,27 @@ static const char *launch_place(pyro_finder *finder, uint32_t event)
 }
 
 /* Numbers fetched by item() are pageable too, but too small to matter. */
+static bool is_large_pageable(const char *name, int64_t bytes)
+{
+    enum { LEAST_BYTES = 64 << 10 };
+    return bytes >= LEAST_BYTES && strcasestr(name, "pageable");
+}
+
 DETECTOR(pageable_copies)
 {
-    enum { LEAST_MEAN_BYTES = 64 << 10 };
-    const pyro_analysis *result = finder->result;
-    int64_t bytes = 0, calls = 0, total = 0;
-    for (size_t i = 0; i < result->copy_count; i++) {
-        const pyro_copy_row *copy = &result->copies[i];
-        if (!strcasestr(copy->kind, "pageable") || copy->bytes < 0 || !copy->calls ||
-            copy->bytes / copy->calls < LEAST_MEAN_BYTES)
-            continue;
-        bytes += copy->bytes;
-        calls += copy->calls;
-        total += copy->total_ns;
-    }
-    if (!calls)
+    copy_sums copies = sum_copies(finder, is_large_pageable);
+    if (!copies.calls)
         return false;
     /* Copies that other work covers delay nothing. */
     int64_t exposed = finder->cause_ns[PYRO_CAUSE_COPY];
-    evidence->value = (double)bytes / (1 << 20);
-    evidence->gain_ns = total < exposed ? total : exposed;
+    evidence->value = (double)copies.bytes / (1 << 20);
+    evidence->gain_ns = copies.total_ns < exposed ? copies.total_ns : exposed;
     evidence->gain_basis = "time of these copies that nothing covers";
-    evidence->place = launch_place(finder, longest_pageable(finder));
-    pyro_evidence_say(evidence,
-                      "%" PRId64 " copies of %.1f MiB from or to pageable memory take %.3f ms",
-                      calls, evidence->value, ms(total));
+    evidence->place = launch_place(finder, copies.longest);
+    pyro_evidence_say(
+        evidence, "%" PRId64 " large cop%s from or to pageable memory take%s %.3f ms (%.1f MiB)",
+        copies.calls, copies.calls == 1 ? "y" : "ies", copies.calls == 1 ? "s" : "",
+        ms(copies.total_ns), evidence->value);
     return true;
 }
 
@@ -182,27 +204,46 @@ DETECTOR(copy_time)
 /* More than the threshold: copies between host and device in a step. */
 DETECTOR(copy_count)
 {
-    const pyro_analysis *result = finder->result;
-    int64_t calls = 0, total = 0;
-    for (size_t i = 0; i < result->copy_count; i++) {
-        if (!is_host_copy(result->copies[i].kind))
-            continue;
-        calls += result->copies[i].calls;
-        total += result->copies[i].total_ns;
-    }
-    /* Many copies that take no time need no advice. */
-    if (!calls || !finder->context->windows_are_steps || total < finder->span_ns / 200)
+    if (!finder->context->windows_are_steps)
         return false;
-    evidence->value = (double)calls / (double)finder->steps;
+    copy_sums copies = sum_copies(finder, is_host_copy);
+    /* Many copies that take no time need no advice. */
+    if (!copies.calls || copies.total_ns < finder->span_ns / 200)
+        return false;
+    evidence->value = (double)copies.calls / (double)finder->steps;
     pyro_evidence_say(evidence, "%.1f copies between host and device per step, %.3f ms in total",
-                      evidence->value, ms(total));
+                      evidence->value, ms(copies.total_ns));
     return evidence->value > evidence->threshold;
+}
+
+/* On the host, ops of process groups; many small ones have a separate finding. */
+static bool find_host_communication(pyro_finder *finder, pyro_evidence *evidence)
+{
+    /* Processes on one machine share its processors, so that much of this is compute of others. */
+    const double least_share = 0.6;
+    pyro_evidence small = pyro_evidence_begin(evidence->arena, 0);
+    int64_t total = 0;
+    for (size_t i = 0; i < finder->result->training_count; i++)
+        total = pyro_add_ns(total, finder->result->training[i].communication_ns);
+    evidence->value = share(total, finder->span_ns);
+    if (evidence->value < least_share ||
+        (pyro_detect_small_collectives(finder, &small) && small.gain_ns > total / 2))
+        return false;
+    evidence->threshold = least_share;
+    evidence->gain_ns = total;
+    evidence->gain_basis = "time in communication";
+    evidence->place = pyro_finder_cause_place(finder, PYRO_CAUSE_COMMUNICATION);
+    pyro_evidence_say(evidence, "communication takes %.1f%% of %s (%.3f ms)", evidence->value * 100,
+                      pyro_finder_whole(finder), ms(total));
+    return true;
 }
 
 DETECTOR(communication)
 {
     const pyro_analysis *result = finder->result;
     int64_t exposed = 0, total = 0;
+    if (!finder->has_device_work)
+        return find_host_communication(finder, evidence);
     for (size_t i = 0; i < result->step_count; i++) {
         exposed += result->steps[i].communication_exposed_ns;
         total += result->steps[i].communication_ns;

@@ -21,6 +21,7 @@ static double ms(int64_t ns)
 typedef struct best_place {
     const char *text;
     int64_t time_ns;
+    bool is_op;
 } best_place;
 
 static const char *text_of(const pyro_cause_place *place, int which)
@@ -34,7 +35,7 @@ static const char *text_of(const pyro_cause_place *place, int which)
 static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
 {
     enum { FIRST_ROWS = 64 };
-    best_place best = {"", 0};
+    best_place best = {"", 0, false};
     int tried = 0;
     for (size_t i = 0; i < result->cause_place_count && tried < FIRST_ROWS; i++) {
         const pyro_cause_place *place = &result->cause_places[i];
@@ -48,18 +49,28 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
                 text_of(&result->cause_places[k], which) == text)
                 time_ns += pyro_place_lost_ns(&result->cause_places[k]);
         if (time_ns > best.time_ns)
-            best = (best_place){text, time_ns};
+            best = (best_place){text, time_ns, which == 2};
     }
     return best;
 }
 
-/* The line with the most time of these causes, else the layer, else the op; "" unknown. */
+/* The line with the most time of these causes, else the layer, else the op; "" unknown. An op is
+ * called at many places: it is one only with a good part of the time. */
 static best_place place_of(const pyro_finder *finder, unsigned causes)
 {
-    best_place best = {"", 0};
+    enum { LEAST_PART_OF_OPS = 5 };
+    best_place best = {"", 0, false};
     for (int which = 0; which < 3 && !best.time_ns; which++)
         best = find_best(finder->result, causes, which);
+    if (best.time_ns && best.is_op &&
+        best.time_ns < pyro_finder_causes_ns(finder, causes) / LEAST_PART_OF_OPS)
+        return (best_place){"", 0, false};
     return best;
+}
+
+const char *pyro_finder_cause_place(const pyro_finder *finder, pyro_cause cause)
+{
+    return place_of(finder, 1u << cause).text;
 }
 
 static void add_cause(pyro_finder *finder, pyro_evidence *evidence, pyro_cause cause,
@@ -111,8 +122,9 @@ DETECTOR(data_loading)
     evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
     if (finder->result->is_captured)
         evidence->place = pyro_first_text(place_in_loader(finder), evidence->place, "");
-    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " loads) is data loading%s%s",
+    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " load%s) is data loading%s%s",
                       evidence->value * 100, pyro_finder_whole(finder), ms(lost), loading->calls,
+                      PYRO_PLURAL(loading->calls),
                       finder->has_device_work ? " while no device worked" : "",
                       pyro_finder_besides_profiler(finder, evidence, CAUSE(DATA_LOADING)));
     if (!finder->has_device_work)
@@ -132,10 +144,11 @@ DETECTOR(host_bound)
     evidence->place = place_of(finder, LATE).text;
     pyro_evidence_say(evidence,
                       "the device waited %.1f%% of %s (%.3f ms) for the host%s; %" PRId64
-                      " kernels were launched after all earlier ones had finished",
+                      " kernel%s launched after all earlier ones had finished",
                       evidence->value * 100, pyro_finder_whole(finder), ms(late),
                       pyro_finder_besides_profiler(finder, evidence, LATE),
-                      finder->result->launch.late_kernels);
+                      finder->result->launch.late_kernels,
+                      finder->result->launch.late_kernels == 1 ? " was" : "s were");
     add_cause(finder, evidence, PYRO_CAUSE_PYTHON, "Python code outside of ops");
     add_cause(finder, evidence, PYRO_CAUSE_OPS, "ops and calls of the runtime");
     add_cause(finder, evidence, PYRO_CAUSE_LAUNCH_LATENCY, "until a launch took effect");
@@ -153,9 +166,9 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
     pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms%s)%s", what, evidence->value * 100,
                       pyro_finder_whole(finder), ms(lost),
                       pyro_finder_besides_profiler(finder, evidence, 1u << cause),
-                      is_known ? pyro_evidence_text(evidence, ", mostly in %s (%.3f ms)", best.text,
-                                                    ms(best.time_ns))
-                               : "; the file does not show what ran for most of that time");
+                      is_known
+                          ? pyro_evidence_text(evidence, ", %.3f ms of it there", ms(best.time_ns))
+                          : "; the file does not show what ran for most of that time");
     return lost > 0;
 }
 
@@ -191,6 +204,8 @@ DETECTOR(kernel_gaps)
     int64_t total = 0, count = 0, queued = finder->cause_ns[PYRO_CAUSE_QUEUED];
     for (size_t i = 0; i < result->gap_count; i++) {
         const pyro_gap_row *gap = &result->gaps[i];
+        if (finder->context->windows_are_steps && gap->step < 0)
+            continue;
         if (gap->kind != PYRO_GAP_KERNEL_WAIT || gap->duration_ns <= LONG_GAP_US * 1000)
             continue;
         total += gap->duration_ns;
@@ -206,8 +221,9 @@ DETECTOR(kernel_gaps)
     evidence->place = place_of(finder, CAUSE(QUEUED)).text;
     pyro_evidence_say(
         evidence,
-        "%" PRId64 " gaps over %d us although the next kernel was queued, %.1f%% of %s (%.3f ms)",
-        count, LONG_GAP_US, evidence->value * 100, pyro_finder_whole(finder), ms(total));
+        "%" PRId64 " gap%s over %d us although the next kernel was queued, %.1f%% of %s (%.3f ms)",
+        count, PYRO_PLURAL(count), LONG_GAP_US, evidence->value * 100, pyro_finder_whole(finder),
+        ms(total));
     return true;
 }
 
@@ -227,14 +243,25 @@ static int64_t sum_after_waits(const pyro_finder *finder, const pyro_cause_place
     return lost;
 }
 
+/* Calls of the steps in which the host waits for a device. */
+static int64_t count_waits(const pyro_finder *finder)
+{
+    const pyro_trace *trace = finder->context->trace;
+    int64_t calls = 0;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        bool is_call = trace->category[i] == PYRO_EVENT_RUNTIME ||
+                       trace->category[i] == PYRO_EVENT_DRIVER;
+        calls += is_call && pyro_context_traits(finder->context, i) & PYRO_TRAIT_SYNC &&
+                 pyro_finder_wants(finder, i);
+    }
+    return calls;
+}
+
 DETECTOR(synchronizations)
 {
-    const pyro_analysis *result = finder->result;
     const pyro_cause_place *worst = NULL;
-    int64_t calls = 0, lost = sum_after_waits(finder, &worst);
-    for (size_t i = 0; i < result->sync_count; i++)
-        calls += result->syncs[i].calls;
-    if (!lost || !result->sync_count)
+    int64_t lost = sum_after_waits(finder, &worst), calls = lost ? count_waits(finder) : 0;
+    if (!calls)
         return false;
     evidence->value = share(lost, finder->span_ns);
     evidence->gain_ns = lost;
@@ -244,8 +271,8 @@ DETECTOR(synchronizations)
     pyro_evidence_say(
         evidence,
         "the device idled %.3f ms, %.1f%% of %s, after the host had waited for it; %" PRId64
-        " waits%s%s%s",
-        ms(lost), evidence->value * 100, pyro_finder_whole(finder), calls,
+        " wait%s%s%s%s",
+        ms(lost), evidence->value * 100, pyro_finder_whole(finder), calls, PYRO_PLURAL(calls),
         finder->context->windows_are_steps
             ? pyro_evidence_text(evidence, ", %.1f per step", (double)calls / (double)finder->steps)
             : "",

@@ -14,6 +14,7 @@ enum { MOST_BETWEEN = 12, SHORTEST_LOOP = 10, OPEN_RUNS = 4 };
 typedef struct loop_run {
     uint32_t first, last, parent; /* parent: the Python function or annotation around */
     uint32_t dims, concrete;
+    uint32_t window; /* the step: steps of training are no turns of a loop */
     int64_t turns;
     int64_t number; /* of the last op among the outermost ops of its track */
     int64_t items_before, items; /* numbers fetched on its track before it, and in it */
@@ -73,7 +74,8 @@ static uint32_t loop_around(const pyro_finder *finder, uint32_t event)
 /* An element is another one each time; where the trace shows the index, it must differ. */
 static bool goes_on(const loop_run *run, const loop_run *next, bool has_index)
 {
-    return run->parent == next->parent && next->number - run->number <= MOST_BETWEEN + 1 &&
+    return run->parent == next->parent && run->window == next->window &&
+           next->number - run->number <= MOST_BETWEEN + 1 &&
            (!has_index || next->concrete == PYRO_NO_ID || run->concrete != next->concrete);
 }
 
@@ -101,6 +103,7 @@ static void take_turn(const pyro_finder *finder, track_runs *track, uint32_t eve
                      .parent = loop_around(finder, event),
                      .dims = detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].dims,
                      .concrete = detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].concrete,
+                     .window = pyro_context_window_at(finder->context, trace->start_ns[event]),
                      .turns = 1,
                      .number = track->ops,
                      .items_before = track->items};

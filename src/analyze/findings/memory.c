@@ -51,7 +51,7 @@ static int64_t count_failures(const pyro_trace *trace)
 {
     int64_t failures = 0;
     for (size_t i = 0; i < trace->memory_count; i++)
-        failures += trace->memory[i].out_of_memory;
+        failures += trace->memory[i].out_of_memory && trace->memory[i].device_type != 0;
     return failures;
 }
 

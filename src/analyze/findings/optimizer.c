@@ -37,7 +37,7 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
     for (uint32_t i = 0; i < trace->count; i++) {
         const char *name = pyro_event_name(trace, i);
         if (trace->category[i] == PYRO_EVENT_ANNOTATION && !strncmp(name, "Optimizer.step#", 15) &&
-            pyro_context_wants(context, i)) {
+            pyro_finder_wants(finder, i)) {
             sums->calls++;
             sums->call_ns += own_ns(finder, i);
         }
@@ -47,7 +47,7 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
             continue;
         if (!strncmp(name, "aten::_foreach", 14) || !strncmp(name, "aten::_fused", 12))
             return false;
-        if (!pyro_context_wants(context, i))
+        if (!pyro_finder_wants(finder, i))
             continue;
         sums->ops++;
         sums->op_ns += own_ns(finder, i);

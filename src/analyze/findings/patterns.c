@@ -53,7 +53,7 @@ DETECTOR(fill_then_copy)
         uint32_t before = previous[trace->track[event]];
         previous[trace->track[event]] = event + 1;
         if (launched[event] != 2 || !before || launched[before - 1] ||
-            !is_fill(pyro_event_name(trace, before - 1)) || !pyro_context_wants(context, event))
+            !is_fill(pyro_event_name(trace, before - 1)) || !pyro_finder_wants(finder, event))
             continue;
         count++;
         first = first == PYRO_NO_EVENT ? event : first;
@@ -64,11 +64,9 @@ DETECTOR(fill_then_copy)
         return false;
     evidence->value = (double)count;
     evidence->place = pyro_finder_place(finder, first);
-    pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " tensors were filled on the host and copied to the device by the next "
-                      "op",
-                      count);
+    pyro_evidence_say(
+        evidence, "%" PRId64 " tensor%s filled on the host and copied to the device by the next op",
+        count, count == 1 ? " was" : "s were");
     return true;
 }
 
@@ -98,14 +96,15 @@ DETECTOR(zero_grad)
     int64_t count = 0;
     for (uint32_t i = 0; (one != PYRO_NO_ID || list != PYRO_NO_ID) && i < trace->count; i++) {
         if ((trace->name[i] != one && trace->name[i] != list) ||
-            trace->category[i] != PYRO_EVENT_OP || !pyro_context_wants(context, i) ||
+            trace->category[i] != PYRO_EVENT_OP || !pyro_finder_wants(finder, i) ||
             !pyro_finder_is_outermost(finder, i) || !is_in_zero_grad(trace, context->joins, i))
             continue;
         first = count++ ? first : i;
     }
     evidence->value = (double)count;
     evidence->place = pyro_finder_place(finder, first);
-    pyro_evidence_say(evidence, "%" PRId64 " zero fills inside zero_grad", count);
+    pyro_evidence_say(evidence, "%" PRId64 " zero fill%s inside zero_grad", count,
+                      PYRO_PLURAL(count));
     return count > 0;
 }
 
@@ -135,7 +134,7 @@ DETECTOR(bias_before_norm)
         uint32_t *last = &pending[trace->track[event]];
         if (!strncmp(name, "aten::conv", 10) && name[10] >= '1' && name[10] <= '3')
             *last = has_bias(dims) ? event + 1 : 0;
-        else if (!strcmp(name, "aten::batch_norm") && *last && pyro_context_wants(context, event)) {
+        else if (!strcmp(name, "aten::batch_norm") && *last && pyro_finder_wants(finder, event)) {
             first = first == PYRO_NO_EVENT ? *last - 1 : first;
             count++;
             *last = 0;
@@ -147,6 +146,7 @@ DETECTOR(bias_before_norm)
     evidence->value = (double)count;
     evidence->place = pyro_context_layer(context, first);
     pyro_evidence_say(evidence,
-                      "%" PRId64 " convolutions with a bias run right before a batch norm", count);
+                      "%" PRId64 " convolution%s with a bias run%s right before a batch norm",
+                      count, PYRO_PLURAL(count), count == 1 ? "s" : "");
     return count > 0;
 }

@@ -99,7 +99,7 @@ static void take_event(pyro_finder *finder, last_op *last, uint32_t event, small
     if (pyro_context_traits(finder->context, event) & PYRO_TRAIT_LOADER)
         last->loading_until_ns = pyro_event_end_ns(trace, event);
     if (trace->category[event] != PYRO_EVENT_OP || !pyro_finder_is_outermost(finder, event) ||
-        start_ns < last->loading_until_ns || !pyro_context_wants(finder->context, event))
+        start_ns < last->loading_until_ns || !pyro_finder_wants(finder, event))
         return;
     end_op(finder, last, start_ns, sums);
     last->event = event + 1;

@@ -80,7 +80,9 @@ static int init_layers(void *data, pyro_analysis_context *context)
                                           .allocated_bytes = context->trace->has_memory ? 0 : -1,
                                           .dtype = "",
                                           .flops_per_s = -1,
-                                          .peak_share = -1};
+                                          .peak_share = -1,
+                                          .bytes_per_s = -1,
+                                          .bandwidth_share = -1};
     }
     return PYRO_OK;
 }
@@ -91,6 +93,17 @@ static pyro_layer_row *row_of_call(const layers_state *state, const pyro_joins *
     return call == PYRO_NO_LAYER ? NULL : &state->rows[joins->calls[call].layer];
 }
 
+/* Device time of a layer's own, of which `shared` is its part of kernels of several layers. */
+static void add_to_row(pyro_layer_row *row, const pyro_joins *joins, uint32_t event, int64_t ns,
+                       bool is_shared)
+{
+    int64_t *sum = joins->phase[event] == PYRO_PHASE_BACKWARD ? &row->backward_device_self_ns
+                                                              : &row->forward_device_self_ns;
+    *sum = pyro_add_ns(*sum, ns);
+    if (is_shared)
+        row->shared_ns = pyro_add_ns(row->shared_ns, ns);
+}
+
 static int add_device_work(layers_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_joins *joins = context->joins;
@@ -99,18 +112,23 @@ static int add_device_work(layers_state *state, pyro_analysis_context *context, 
     pyro_layer_row *row = row_of_call(state, joins, joins->call[event]);
     uint8_t bucket = joins->bucket[event];
     int64_t *sum = &rest->outside_layer_ns;
+    size_t shares = 0;
     if (bucket == PYRO_BUCKET_NO_LAUNCH)
         sum = &rest->no_launch_ns;
     else if (bucket == PYRO_BUCKET_OPTIMIZER)
         sum = &rest->optimizer_ns;
     else if (bucket == PYRO_BUCKET_COLLECTIVE)
         sum = &rest->collective_ns;
-    else if (bucket == PYRO_BUCKET_LAYER && row)
-        sum = joins->phase[event] == PYRO_PHASE_BACKWARD ? &row->backward_device_self_ns
-                                                         : &row->forward_device_self_ns;
-    *sum = pyro_add_ns(*sum, duration);
-    if (bucket == PYRO_BUCKET_LAYER && row)
-        row->kernels += context->trace->category[event] == PYRO_EVENT_KERNEL;
+    if (bucket != PYRO_BUCKET_LAYER || !row) {
+        *sum = pyro_add_ns(*sum, duration);
+        return PYRO_OK;
+    }
+    row->kernels += context->trace->category[event] == PYRO_EVENT_KERNEL;
+    const pyro_share *share = pyro_joins_shares(joins, event, &shares);
+    for (size_t i = 0; i < shares; i++)
+        add_to_row(row_of_call(state, joins, share[i].call), joins, event, share[i].ns, true);
+    if (!shares)
+        add_to_row(row, joins, event, duration, false);
     return PYRO_OK;
 }
 
@@ -131,6 +149,10 @@ static void add_call(layers_state *state, const pyro_analysis_context *context, 
     if (state->has_inputs)
         add_input(row, context->trace, joins->calls[call].event);
     row->calls++;
+    if (joins->phase[joins->calls[call].event] == PYRO_PHASE_BACKWARD) { /* a compiled backward */
+        row->backward_host_self_ns += duration;
+        return;
+    }
     row->forward_host_self_ns += duration;
     if (!state->is_inside_itself[call])
         row->forward_host_ns += duration;
@@ -274,10 +296,17 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
             most = d;
     if (flops[most] > 0)
         row->dtype = pyro_dtype_name((pyro_dtype)most);
-    if (row->flops <= 0 || time_ns <= 0 || (on_device && has_replays(context)))
+    if (time_ns <= 0 || (on_device && has_replays(context)))
+        return;
+    if (row->bytes > 0) {
+        double reach = pyro_context_bytes_reach(context, on_device);
+        row->bytes_per_s = (double)row->bytes / ((double)time_ns / 1e9);
+        row->bandwidth_share = reach > 0 ? row->bytes_per_s / reach : -1;
+    }
+    if (row->flops <= 0)
         return;
     row->flops_per_s = (double)row->flops / ((double)time_ns / 1e9);
-    double peak = flops[most] > 0 ? pyro_context_peak(context, on_device, (uint8_t)most) : 0;
+    double peak = flops[most] > 0 ? pyro_context_reach(context, on_device, (uint8_t)most) : 0;
     if (peak > 0)
         row->peak_share = row->flops_per_s / peak;
 }

@@ -26,6 +26,8 @@ typedef struct op_row {
     int64_t calls, host_total_ns, host_self_ns, device_total_ns, device_self_ns;
     int64_t flops, bytes;
     int64_t host_work_ns, device_work_ns; /* without ops inside that have FLOPs or bytes */
+    double peak_s;         /* that its FLOPs take at the peaks of their types */
+    int64_t unknown_flops; /* of types without a known peak */
     uint64_t dtypes; /* bits (1 << pyro_dtype) of first tensors */
     int64_t host_by_phase[PYRO_PHASE_COUNT], device_by_phase[PYRO_PHASE_COUNT];
 } op_row;
@@ -121,6 +123,26 @@ static void add_price(int64_t *sum, int64_t price)
         *sum = grown;
 }
 
+static bool is_on_host(const pyro_analysis_context *context)
+{
+    const size_t *count = context->category_count;
+    return !count[PYRO_EVENT_KERNEL] && !count[PYRO_EVENT_MEMCPY] && !count[PYRO_EVENT_MEMSET];
+}
+
+/* Adds the time of FLOPs at the peak; what is moved from an op is negative there. */
+static void add_peak_time(const pyro_analysis_context *context, op_row *rows[2], uint32_t event,
+                          int64_t flops)
+{
+    uint32_t detail = context->trace->detail[event];
+    uint8_t dtype = detail == PYRO_NO_ID ? (uint8_t)PYRO_DTYPE_UNKNOWN
+                                         : pyro_context_op_kind(context, detail)->dtype;
+    double peak = pyro_context_reach(context, !is_on_host(context), dtype);
+    for (int i = 0; i < 2; i++) {
+        rows[i]->peak_s += peak > 0 ? (double)flops / peak : 0;
+        rows[i]->unknown_flops += peak > 0 ? 0 : flops;
+    }
+}
+
 /* Moves FLOPs, bytes and host time from the op that gave them. */
 static int add_work(ops_state *state, pyro_analysis_context *context, uint32_t event,
                     op_row *rows[2])
@@ -135,10 +157,15 @@ static int add_work(ops_state *state, pyro_analysis_context *context, uint32_t e
         add_price(&rows[i]->bytes, taken.bytes);
         rows[i]->host_work_ns += taken.flops >= 0 ? trace->duration_ns[event] : 0;
     }
+    if (taken.flops > 0)
+        add_peak_time(context, rows, taken.donor == PYRO_NO_EVENT ? event : taken.donor,
+                      taken.flops);
     if (taken.donor == PYRO_NO_EVENT)
         return PYRO_OK;
     if (!find_rows(state, context, taken.donor, donors))
         return pyro_fail_memory(context->error);
+    if (taken.flops > 0)
+        add_peak_time(context, donors, taken.donor, -taken.flops);
     for (int i = 0; i < 2; i++) {
         donors[i]->flops -= taken.flops > 0 ? taken.flops : 0;
         donors[i]->bytes -= taken.bytes > 0 ? taken.bytes : 0;
@@ -294,14 +321,24 @@ static int compare_rows(const void *a, const void *b)
     return order ? order : strcmp(left->shapes, right->shapes);
 }
 
-/* FLOPs over the time of the work that they count; -1 unknown. */
-static double rate_of(const pyro_analysis_context *context, const op_row *row)
+/* FLOPs and bytes over the time of the work that they count, and their shares of the peaks; -1
+ * unknown. */
+static void set_rates(const pyro_analysis_context *context, const op_row *row, pyro_op_row *out)
 {
-    const size_t *count = context->category_count;
-    bool on_host = !count[PYRO_EVENT_KERNEL] && !count[PYRO_EVENT_MEMCPY] &&
-                   !count[PYRO_EVENT_MEMSET];
+    bool on_host = is_on_host(context);
     int64_t work_ns = on_host ? row->host_work_ns : row->device_work_ns;
-    return row->flops > 0 && work_ns > 0 ? (double)row->flops / (double)work_ns * 1e9 : -1;
+    double seconds = (double)work_ns / 1e9, reach = pyro_context_bytes_reach(context, !on_host);
+    out->flops_per_s = out->peak_share = out->bytes_per_s = out->bandwidth_share = -1;
+    if (work_ns <= 0)
+        return;
+    if (row->flops > 0) {
+        out->flops_per_s = (double)row->flops / seconds;
+        out->peak_share = row->unknown_flops == 0 && row->peak_s > 0 ? row->peak_s / seconds : -1;
+    }
+    if (row->bytes > 0) {
+        out->bytes_per_s = (double)row->bytes / seconds;
+        out->bandwidth_share = reach > 0 ? out->bytes_per_s / reach : -1;
+    }
 }
 
 /* "float32, int64"; NULL when memory is out. */
@@ -335,18 +372,18 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
         if (!dtype)
             return pyro_fail_memory(context->error);
         const char *shapes = with_shapes ? pyro_trace_text(context->trace, row->dims) : "";
-        rows[count++] = (pyro_op_row){.name = name,
-                                      .shapes = shapes,
-                                      .calls = row->calls,
-                                      .host_total_ns = row->host_total_ns,
-                                      .host_self_ns = row->host_self_ns > 0 ? row->host_self_ns : 0,
-                                      .device_total_ns = row->device_total_ns,
-                                      .device_self_ns = row->device_self_ns,
-                                      .flops = row->flops,
-                                      .bytes = row->bytes,
-                                      .dtype = dtype,
-                                      .flops_per_s = rate_of(context, row),
-                                      .phase = main_phase(row)};
+        rows[count] = (pyro_op_row){.name = name,
+                                    .shapes = shapes,
+                                    .calls = row->calls,
+                                    .host_total_ns = row->host_total_ns,
+                                    .host_self_ns = row->host_self_ns > 0 ? row->host_self_ns : 0,
+                                    .device_total_ns = row->device_total_ns,
+                                    .device_self_ns = row->device_self_ns,
+                                    .flops = row->flops,
+                                    .bytes = row->bytes,
+                                    .dtype = dtype,
+                                    .phase = main_phase(row)};
+        set_rates(context, row, &rows[count++]);
     }
     if (count)
         qsort(rows, count, sizeof *rows, compare_rows);

@@ -51,8 +51,11 @@ static pyro_memory_track *find_device(pyro_memory_state *state, pyro_analysis_co
                    sizeof *state->devices) ||
         !pyro_map_put(&state->by_device, key, index))
         return NULL;
-    state->devices[index] = (pyro_memory_track){
-        .row.peak_reserved_bytes = -1, .row.growth_place = "", .first_end_ns = INT64_MAX};
+    state->devices[index] = (pyro_memory_track){.row = {.peak_reserved_bytes = -1,
+                                                        .growth_place = "",
+                                                        .failed_bytes = -1,
+                                                        .failed_live_bytes = -1},
+                                                .first_end_ns = INT64_MAX};
     state->devices[index].row.device = name_device(context, detail);
     if (!state->devices[index].row.device)
         return NULL;
@@ -110,6 +113,26 @@ static void update_peak(pyro_memory_state *state, pyro_memory_track *device,
     device->points += !is_before;
 }
 
+/* What was live then is what a user asks for; a later failure replaces an earlier one. */
+static int note_failure(pyro_memory_state *state, pyro_analysis_context *context,
+                        const pyro_memory_detail *detail)
+{
+    pyro_memory_track *device = find_device(state, context, detail);
+    if (!device)
+        return pyro_fail_memory(context->error);
+    state->out_of_memory++;
+    int64_t bytes = detail->bytes;
+    if (bytes == INT64_MIN || bytes > PYRO_MEMORY_LARGEST_BYTES)
+        return PYRO_OK;
+    device->row.failed_bytes = bytes < 0 ? -bytes : bytes;
+    device->row.failed_live_bytes = detail->total_allocated > device->live_bytes &&
+                                            detail->total_allocated <= PYRO_MEMORY_LARGEST_BYTES
+                                        ? detail->total_allocated
+                                        : device->live_bytes;
+    device->failed_at = state->count;
+    return PYRO_OK;
+}
+
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
 {
     pyro_memory_state *state = data;
@@ -117,9 +140,9 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     uint32_t index = trace->detail[event];
     const pyro_memory_detail *detail = index == PYRO_NO_ID ? NULL : &trace->memory[index];
     if (detail && detail->out_of_memory)
-        state->out_of_memory++;
-    if (!detail || detail->out_of_memory || !detail->bytes ||
-        detail->bytes > PYRO_MEMORY_LARGEST_BYTES || detail->bytes < -PYRO_MEMORY_LARGEST_BYTES ||
+        return note_failure(state, context, detail);
+    if (!detail || !detail->bytes || detail->bytes > PYRO_MEMORY_LARGEST_BYTES ||
+        detail->bytes < -PYRO_MEMORY_LARGEST_BYTES ||
         detail->total_allocated > PYRO_MEMORY_LARGEST_BYTES)
         return PYRO_OK;
     pyro_memory_track *device = find_device(state, context, detail);
@@ -131,7 +154,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     if (device->live_bytes < device->lowest_bytes)
         device->lowest_bytes = device->live_bytes;
     update_peak(state, device, context, detail, time);
-    if (pyro_context_in_step(context, time)) {
+    if (pyro_context_in_step(context, time) && !detail->is_held) {
         device->row.allocations += detail->bytes > 0;
         device->row.frees += detail->bytes < 0;
         if (detail->bytes > 0 && device->row.allocated_bytes <= INT64_MAX - detail->bytes)
@@ -163,6 +186,8 @@ static int finish_memory(void *data, pyro_analysis_context *context)
     for (size_t i = 0; i < state->device_count; i++) {
         finish_growth(state, &state->devices[i]);
         state->devices[i].row.peak_bytes -= state->devices[i].lowest_bytes;
+        if (state->devices[i].row.failed_bytes >= 0)
+            state->devices[i].row.failed_live_bytes -= state->devices[i].lowest_bytes;
     }
     int status = pyro_memory_make_curves(state, context);
     if (status == PYRO_OK)

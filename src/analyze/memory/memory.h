@@ -21,6 +21,7 @@ typedef struct pyro_memory_track {
     int64_t lowest_bytes; /* of a sum: below 0 when blocks of before the trace were freed */
     size_t events, points; /* seen, and of those in the time that is looked at */
     size_t peak; /* index of the event that reached it */
+    size_t failed_at; /* number of events before the last failed allocation */
     size_t next_end; /* first window end that was not sampled */
     int64_t first_sample_bytes, last_sample_bytes;
     int64_t samples, growths;

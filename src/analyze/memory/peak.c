@@ -1,4 +1,5 @@
-/* Makes curves of at most 2000 points, and finds which ops and layers hold the peak. */
+/* Makes curves of at most 2000 points, and finds which ops and layers hold the memory at the peak, or
+ * where an allocation failed. */
 #include "analyze/memory/memory.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -90,7 +91,7 @@ int pyro_memory_make_curves(pyro_memory_state *state, pyro_analysis_context *con
     return PYRO_OK;
 }
 
-/* Blocks of one device that a layer's op allocated and that live at the peak. */
+/* Blocks of one device that a layer's op allocated and that live at that time. */
 typedef struct holding {
     pyro_memory_holder row;
     uint32_t device;
@@ -105,15 +106,8 @@ typedef struct holdings {
     size_t count, capacity;
 } holdings;
 
-static holding *find_holding(holdings *all, const pyro_analysis_context *context,
-                             const pyro_memory_event *entry)
+static holding *add_holding(holdings *all, uint64_t key, holding fresh)
 {
-    const pyro_joins *joins = context->joins;
-    uint32_t op = joins->op[entry->event], call = joins->call[entry->event];
-    uint64_t layer = call == PYRO_NO_LAYER ? 0 : joins->calls[call].layer + 1u;
-    uint64_t name = op == PYRO_NO_EVENT ? 0 : context->trace->name[op] + 1u;
-    /* devices are few, layers and names below 2^28 in any trace that fits in memory */
-    uint64_t key = (uint64_t)entry->device << 56 ^ layer << 28 ^ name;
     uint32_t index = pyro_map_get(&all->by_key, key);
     if (index != PYRO_MAP_NONE)
         return &all->items[index];
@@ -121,10 +115,50 @@ static holding *find_holding(holdings *all, const pyro_analysis_context *context
     if (!pyro_grow(&all->items, &all->capacity, all->count + 1, sizeof *all->items) ||
         !pyro_map_put(&all->by_key, key, index))
         return NULL;
-    all->items[all->count++] = (holding){.row.layer = pyro_context_layer(context, entry->event),
-                                         .row.op = pyro_context_op(context, entry->event),
-                                         .device = entry->device};
+    all->items[all->count++] = fresh;
     return &all->items[index];
+}
+
+/* The recorder itself named the owner of a block from before the first event. */
+static holding *find_held(holdings *all, const pyro_trace *trace, const pyro_memory_event *entry,
+                          const pyro_memory_detail *detail)
+{
+    const uint64_t is_held = 1ull << 55;
+    uint64_t layer = detail->holder_layer + UINT64_C(1), op = detail->holder_op + UINT64_C(1);
+    holding fresh = {.row.layer = pyro_trace_text(trace, detail->holder_layer),
+                     .row.op = pyro_trace_text(trace, detail->holder_op),
+                     .device = entry->device};
+    return add_holding(all, (uint64_t)entry->device << 56 ^ is_held ^ layer << 28 ^ op, fresh);
+}
+
+static holding *find_holding(holdings *all, const pyro_analysis_context *context,
+                             const pyro_memory_event *entry)
+{
+    const pyro_joins *joins = context->joins;
+    const pyro_memory_detail *detail =
+        &context->trace->memory[context->trace->detail[entry->event]];
+    if (detail->is_held)
+        return find_held(all, context->trace, entry, detail);
+    uint32_t op = joins->op[entry->event], call = joins->call[entry->event];
+    uint64_t layer = call == PYRO_NO_LAYER ? 0 : joins->calls[call].layer + 1u;
+    uint64_t name = op == PYRO_NO_EVENT ? 0 : context->trace->name[op] + 1u;
+    /* devices are few, layers and names below 2^28 in any trace that fits in memory */
+    uint64_t key = (uint64_t)entry->device << 56 ^ layer << 28 ^ name;
+    holding fresh = {.row.layer = pyro_context_layer(context, entry->event),
+                     .row.op = pyro_context_op(context, entry->event),
+                     .device = entry->device};
+    return add_holding(all, key, fresh);
+}
+
+/* Number of events until the time that is looked at. */
+static size_t events_until(const pyro_memory_track *device)
+{
+    return device->row.failed_bytes >= 0 ? device->failed_at : device->peak + 1;
+}
+
+static int64_t live_then(const pyro_memory_track *device)
+{
+    return device->row.failed_bytes >= 0 ? device->row.failed_live_bytes : device->row.peak_bytes;
 }
 
 /* Whether a block is a part of what the memory grew by from step to step. */
@@ -134,13 +168,14 @@ static bool is_growth(const pyro_memory_track *device, int64_t time_ns, size_t f
            time_ns >= device->first_end_ns && time_ns < device->last_end_ns;
 }
 
-/* Counts a block for its holder if it was allocated by the peak and freed after it, or never. */
+/* Counts a block for its holder if it was allocated by then and freed later, or never. */
 static bool count_block(holdings *all, const pyro_memory_state *state,
                         const pyro_analysis_context *context, size_t allocated, size_t freed)
 {
     const pyro_memory_event *entry = &state->events[allocated];
     const pyro_memory_track *device = &state->devices[entry->device];
-    bool is_in_peak = allocated <= device->peak && freed > device->peak;
+    size_t until = events_until(device);
+    bool is_in_peak = allocated < until && freed >= until;
     bool has_grown = is_growth(device, context->trace->start_ns[entry->event], freed);
     if (!is_in_peak && !has_grown)
         return true;
@@ -227,7 +262,7 @@ static bool add_rest(holdings *all, const pyro_memory_state *state)
     for (size_t i = 0; is_fine && i < counted; i++)
         held[all->items[i].device] += all->items[i].row.bytes;
     for (size_t i = 0; is_fine && i < state->device_count; i++) {
-        int64_t rest = state->devices[i].row.peak_bytes - held[i];
+        int64_t rest = live_then(&state->devices[i]) - held[i];
         if (rest == 0)
             continue;
         is_fine = pyro_grow(&all->items, &all->capacity, all->count + 1, sizeof *all->items);
@@ -264,6 +299,32 @@ static bool name_growth(const holdings *all, pyro_memory_state *state,
     return true;
 }
 
+static int compare_owners(const void *a, const void *b)
+{
+    const holding *left = a, *right = b;
+    if (left->device != right->device)
+        return left->device < right->device ? -1 : 1;
+    int order = strcmp(left->row.layer, right->row.layer);
+    return order ? order : strcmp(left->row.op, right->row.op);
+}
+
+/* One row per layer and op, whether their blocks are from before the first event or not. */
+static void merge_owners(holdings *all)
+{
+    size_t kept = 0;
+    if (all->count)
+        qsort(all->items, all->count, sizeof *all->items, compare_owners);
+    for (size_t i = 0; i < all->count; i++) {
+        if (kept > 0 && compare_owners(&all->items[kept - 1], &all->items[i]) == 0) {
+            all->items[kept - 1].row.bytes += all->items[i].row.bytes;
+            all->items[kept - 1].row.blocks += all->items[i].row.blocks;
+        } else {
+            all->items[kept++] = all->items[i];
+        }
+    }
+    all->count = kept;
+}
+
 static bool hand_out(holdings *all, pyro_memory_state *state, pyro_arena *arena)
 {
     pyro_memory_holder *rows = pyro_arena_array(arena, all->count, sizeof *rows);
@@ -287,7 +348,10 @@ int pyro_memory_find_holders(pyro_memory_state *state, pyro_analysis_context *co
 {
     holdings all = {.blocks = PYRO_MAP_INIT, .by_key = PYRO_MAP_INIT};
     bool is_fine = follow_blocks(&all, state, context) && name_growth(&all, state, context) &&
-                   add_rest(&all, state) && hand_out(&all, state, context->arena);
+                   add_rest(&all, state);
+    if (is_fine)
+        merge_owners(&all);
+    is_fine = is_fine && hand_out(&all, state, context->arena);
     pyro_map_free(&all.blocks);
     pyro_map_free(&all.by_key);
     free(all.items);

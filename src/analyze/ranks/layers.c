@@ -103,6 +103,19 @@ static bool know(layer_times *times, uint32_t event)
                              pyro_event_end_ns(trace, event));
 }
 
+/* Parts of a kernel that is fused over several layers. */
+static void add_shares(layer_times *times, uint32_t event, const pyro_share *share, size_t count)
+{
+    const pyro_analysis_context *context = &times->maker->context;
+    bool is_backward = context->joins->phase[event] == PYRO_PHASE_BACKWARD;
+    for (size_t i = 0; i < count; i++) {
+        cell *cell = cell_at(times, row_of_call(times, share[i].call, is_backward),
+                             pyro_context_launch_ns(context, event));
+        if (cell)
+            cell->device_ns += share[i].ns;
+    }
+}
+
 static bool add_device_work(layer_times *times, uint32_t event)
 {
     pyro_analysis_context *context = &times->maker->context;
@@ -120,7 +133,12 @@ static bool add_device_work(layer_times *times, uint32_t event)
     cell *cell = cell_at(times, row, pyro_context_launch_ns(context, event));
     if (!cell)
         return true;
-    cell->device_ns += trace->duration_ns[event];
+    size_t shares = 0;
+    const pyro_share *share = pyro_joins_shares(joins, event, &shares);
+    if (!shares || bucket != PYRO_BUCKET_LAYER)
+        cell->device_ns += trace->duration_ns[event];
+    else
+        add_shares(times, event, share, shares);
     return op == PYRO_NO_EVENT ||
            add_op_time(times, row, trace->name[op], 0, trace->duration_ns[event]);
 }

@@ -175,7 +175,7 @@ static int64_t step_median(const pyro_rank_part *part, size_t offset, int64_t *v
 {
     for (size_t i = 0; i < part->step_count; i++)
         values[i] = *(const int64_t *)((const char *)&part->steps[i] + offset);
-    return pyro_quantile(values, part->step_count, 1, 2);
+    return pyro_median(values, part->step_count);
 }
 
 #define STEP_MEDIAN(part, column, values) \
@@ -251,7 +251,7 @@ static void measure_steps(whole_ranks *whole, pyro_rank_set *set, int64_t *value
     }
     for (size_t i = 0; i < set->count; i++)
         values[i] = set->members[i].step_ns;
-    set->step_ns = pyro_quantile(values, set->count, 1, 2);
+    set->step_ns = pyro_median(values, set->count);
     whole->result.step_ns = set->step_ns;
     whole->result.step_skew_ns = set->count ? most - least : 0;
 }

@@ -52,12 +52,18 @@ static void price_attention(const pricing *prices, const pyro_serving_mark *mark
                                         (double)shape->layers * (double)pairs);
 }
 
+/* How long the step itself took: the work before it may not be in the file. */
+static double seconds_of(const pyro_serving_step *row)
+{
+    return (double)(row->span_ns - row->waited_ns) / 1e9;
+}
+
 static void price_model(const pricing *prices, const pyro_serving_mark *mark,
                         pyro_serving_step *row)
 {
     const pyro_attention_shape *shape = &prices->attention;
     int64_t keys = add_known(mark->context.sk, mark->generation.sk);
-    double seconds = (double)row->span_ns / 1e9;
+    double seconds = seconds_of(row);
     if (!prices->has_model || row->tokens < 0 || row->requests < 0)
         return;
     if (row->attention_flops >= 0)
@@ -76,7 +82,7 @@ static void price_model(const pricing *prices, const pyro_serving_mark *mark,
         row->bandwidth_share = (double)row->bytes / seconds / prices->peak_bytes_per_s;
 }
 
-static void fill_row(const pricing *prices, const pyro_step_row *step,
+static void fill_row(const pricing *prices, const pyro_step_row *step, int64_t waited_ns,
                      const pyro_serving_mark *mark, pyro_serving_step *row)
 {
     bool is_split = mark->context.requests >= 0 && mark->generation.requests >= 0;
@@ -86,6 +92,7 @@ static void fill_row(const pricing *prices, const pyro_step_row *step,
         .start_ns = step->start_ns,
         .span_ns = step->span_ns,
         .busy_ns = step->span_ns - step->idle_ns,
+        .waited_ns = waited_ns,
         .context_requests = is_split ? mark->context.requests : -1,
         .generation_requests = is_split ? mark->generation.requests : -1,
         .requests = is_split ? add_known(mark->context.requests, mark->generation.requests)
@@ -100,8 +107,8 @@ static void fill_row(const pricing *prices, const pyro_step_row *step,
         .peak_share = -1,
         .bandwidth_share = -1,
     };
-    if (row->tokens >= 0 && row->span_ns > 0)
-        row->tokens_per_s = (double)row->tokens / ((double)row->span_ns / 1e9);
+    if (row->tokens >= 0 && seconds_of(row) > 0)
+        row->tokens_per_s = (double)row->tokens / seconds_of(row);
     price_attention(prices, mark, row);
     price_model(prices, mark, row);
 }
@@ -135,7 +142,7 @@ static void find_steady(pyro_serving_step *rows, size_t count, pyro_serving_summ
         rows[i].steady = true;
         tokens = add_known(tokens, rows[i].tokens);
         generated = add_known(generated, rows[i].generation_tokens);
-        span_ns = pyro_add_ns(span_ns, rows[i].span_ns);
+        span_ns = pyro_add_ns(span_ns, rows[i].span_ns - rows[i].waited_ns);
     }
     summary->steady_steps = (int64_t)best_count;
     if (!most || !best_count || span_ns <= 0)
@@ -231,6 +238,31 @@ static int note_missing(pyro_analysis_context *context, const pricing *prices)
     return note_implausible(context);
 }
 
+static int64_t waited_in(const pyro_analysis *result, int64_t step)
+{
+    for (size_t i = 0; i < result->cause_count; i++)
+        if (result->causes[i].step == step && result->causes[i].cause == PYRO_CAUSE_UNRECORDED)
+            return result->causes[i].time_ns;
+    return 0;
+}
+
+/* Says what rates leave out, where it is more than a tenth of the steps. */
+static int note_waits(pyro_analysis_context *context)
+{
+    const pyro_analysis *result = context->result;
+    int64_t waited_ns = 0, span_ns = 0;
+    for (size_t i = 0; i < result->serving_count; i++) {
+        waited_ns = pyro_add_ns(waited_ns, result->serving[i].waited_ns);
+        span_ns = pyro_add_ns(span_ns, result->serving[i].span_ns);
+    }
+    if (waited_ns <= span_ns / 10)
+        return PYRO_OK;
+    return pyro_context_note(context,
+                             "serving: times and rates leave out %.1f ms in which the host waited "
+                             "for work that is not in the file",
+                             (double)waited_ns / 1e6);
+}
+
 int pyro_make_serving(pyro_analysis_context *context)
 {
     const pyro_joins *joins = context->joins;
@@ -255,10 +287,12 @@ int pyro_make_serving(pyro_analysis_context *context)
     if (status)
         return status;
     for (size_t i = 0; i < result->step_count; i++)
-        fill_row(&prices, &result->steps[i], &joins->serving[result->steps[i].number], &rows[i]);
+        fill_row(&prices, &result->steps[i], waited_in(result, result->steps[i].number),
+                 &joins->serving[result->steps[i].number], &rows[i]);
     result->serving = rows;
     result->serving_count = result->step_count;
     result->serving_summary.engine = joins->serving[0].is_sglang ? "SGLang" : "vLLM";
     find_steady(rows, result->serving_count, &result->serving_summary);
-    return note_missing(context, &prices);
+    status = note_waits(context);
+    return status ? status : note_missing(context, &prices);
 }

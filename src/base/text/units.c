@@ -1,9 +1,12 @@
 /* Formats numbers with integer arithmetic, independent of the locale and of double rounding. */
 #include "base/text/units.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define UNIT_COUNT 7
 
@@ -127,4 +130,54 @@ char *pyro_format_share(char text[PYRO_UNIT_TEXT], double part, double whole)
         snprintf(text, PYRO_UNIT_TEXT, share < 0 ? "<-1e14%%" : ">1e14%%");
     }
     return text;
+}
+
+bool pyro_parse_duration(const char *text, int64_t *duration_ns)
+{
+    static const struct {
+        const char *name;
+        double ns;
+    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 6e10}, {"h", 3.6e12}};
+    const double longest_ns = 3.2e16;
+    char *end;
+
+    if (text[0] < '0' || text[0] > '9')
+        return false;
+    double value = strtod(text, &end);
+    while (*end == ' ')
+        end++;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(end, units[i].name) != 0)
+            continue;
+        value *= units[i].ns;
+        *duration_ns = value < longest_ns ? (int64_t)(value + 0.5) : 0;
+        return *duration_ns > 0;
+    }
+    return false;
+}
+
+bool pyro_parse_size(const char *text, uint64_t *bytes)
+{
+    static const char letters[] = "KMGT";
+    char *end;
+
+    errno = 0;
+    double value = strtod(text, &end);
+    if (end == text || errno != 0 || !(value > 0))
+        return false;
+    const char *letter = *end != '\0' ? strchr(letters, *end >= 'a' ? *end - 'a' + 'A' : *end)
+                                      : NULL;
+    if (letter) {
+        for (const char *step = letters; step <= letter; step++)
+            value *= 1024;
+        end++;
+        if (*end == 'i')
+            end++;
+    }
+    if (*end == 'B')
+        end++;
+    if (*end != '\0' || value > 1e18)
+        return false;
+    *bytes = (uint64_t)value;
+    return true;
 }

@@ -260,12 +260,26 @@ static const pyro_rank_step_row *latest_step(const pyro_ranks *ranks)
     return latest;
 }
 
+/* The group at whose collectives ranks arrive furthest apart; NULL: at none. */
+static const pyro_rank_group_row *latest_group(const pyro_ranks *ranks)
+{
+    const pyro_rank_group_row *latest = NULL;
+    for (size_t i = 0; i < ranks->group_count; i++) {
+        const pyro_rank_group_row *row = &ranks->groups[i];
+        if (row->matched && row->last_rank >= 0 &&
+            row->arrival_skew_ns > (latest ? latest->arrival_skew_ns : 0))
+            latest = row;
+    }
+    return latest;
+}
+
 /* Says that no rank is a straggler, and why a rank that the tables show as late is not one. */
 static void write_none(ranks_writer *w)
 {
     const pyro_ranks *ranks = w->ranks;
     const pyro_rank_row *rank = latest_rank(ranks);
     const pyro_rank_step_row *step = latest_step(ranks);
+    const pyro_rank_group_row *group = latest_group(ranks);
     char late[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT], limit[PYRO_UNIT_TEXT];
     pyro_buf text = PYRO_BUF_INIT;
     if (!ranks->matched_collectives) {
@@ -287,6 +301,11 @@ static void write_none(ranks_writer *w)
         if (step->number >= 0)
             pyro_buf_addf(&text, " in step %lld", (long long)step->number);
         pyro_buf_addf(&text, ", by %s.", pyro_format_duration(late, step->late_ns));
+    } else if (group) {
+        pyro_buf_addf(&text, "None. Rank %lld comes last to ", (long long)group->last_rank);
+        pyro_text_clean(&text, group->kind);
+        pyro_buf_addf(&text, ", by %s per call.",
+                      pyro_format_duration(late, group->arrival_skew_ns));
     } else {
         pyro_buf_adds(&text, "None: no rank is late.");
     }

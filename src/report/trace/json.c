@@ -6,6 +6,7 @@
 #include "report/writers.h"
 
 #include "trace/trace.h"
+#include <pyrometer/recording.h>
 
 #include <string.h>
 
@@ -47,11 +48,12 @@ void pyro_write_json_row(pyro_json_writer *writer, const pyro_trace_table *table
 }
 
 static void write_table(pyro_json_writer *writer, const pyro_trace_table *table,
-                        const pyro_analysis *analysis)
+                        const pyro_analysis *analysis, size_t max_rows)
 {
     size_t count;
     const char *rows = pyro_trace_table_rows(table, analysis, &count);
 
+    count = max_rows > 0 && count > max_rows ? max_rows : count;
     pyro_json_key(writer, table->name);
     pyro_json_begin_array(writer);
     for (size_t i = 0; i < count; i++) {
@@ -211,6 +213,37 @@ static void write_serving_summary(pyro_json_writer *writer, const pyro_serving_s
     pyro_json_end_object(writer);
 }
 
+static void write_known_member(pyro_json_writer *writer, const char *name, double number)
+{
+    pyro_json_key(writer, name);
+    write_known(writer, number);
+}
+
+static void write_power_summary(pyro_json_writer *writer, const pyro_power_summary *summary)
+{
+    pyro_json_key(writer, "power_summary");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "devices", summary->devices);
+    pyro_json_member_integer(writer, "samples", summary->samples);
+    pyro_json_member_string(writer, "sensor",
+                            summary->sensor && summary->sensor[0] ? summary->sensor : NULL);
+    pyro_json_member_amount(writer, "interval_ns", summary->interval_ns);
+    pyro_json_member_amount(writer, "update_ns", summary->update_ns);
+    write_known_member(writer, "mean_power_w", summary->mean_power_w);
+    write_known_member(writer, "max_power_w", summary->max_power_w);
+    write_known_member(writer, "energy_j", summary->energy_j);
+    write_known_member(writer, "energy_error_j", summary->energy_error_j);
+    write_known_member(writer, "energy_per_step_j", summary->energy_per_step_j);
+    write_known_member(writer, "joules_per_token", summary->joules_per_token);
+    write_known_member(writer, "min_clock_mhz", summary->min_clock_mhz);
+    write_known_member(writer, "max_clock_mhz", summary->max_clock_mhz);
+    write_known_member(writer, "heat_share", summary->heat_share);
+    write_known_member(writer, "throttled_share", summary->throttled_share);
+    write_known_member(writer, "power_cap_share", summary->power_cap_share);
+    pyro_json_member_integer(writer, "throttled_steps", summary->throttled_steps);
+    pyro_json_end_object(writer);
+}
+
 static void write_unattributed(pyro_json_writer *writer, const pyro_unattributed *unattributed)
 {
     pyro_json_key(writer, "unattributed");
@@ -232,6 +265,12 @@ static void write_gap_totals(pyro_json_writer *writer, const int64_t totals[3])
     pyro_json_end_object(writer);
 }
 
+static void write_note(pyro_json_writer *writer, const pyro_trace *trace, const char *key)
+{
+    const char *text = pyro_trace_note_text(trace, key);
+    pyro_json_member_string(writer, key, text[0] != '\0' ? text : NULL);
+}
+
 static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
                        const pyro_analysis *analysis)
 {
@@ -243,9 +282,14 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_integer(writer, "events", pyro_trace_event_count(trace));
     pyro_json_member_strings(writer, "warnings", warnings, warning_count);
     pyro_json_member_strings(writer, "notes", analysis->notes, analysis->note_count);
+    write_note(writer, trace, PYRO_PROPERTY_TRIGGER);
+    write_note(writer, trace, PYRO_PROPERTY_TRIGGER_TEXT);
     pyro_json_member_string(writer, "device",
                             analysis->device_name[0] != '\0' ? analysis->device_name : NULL);
     pyro_json_member_boolean(writer, "device_known", analysis->device_known);
+    pyro_json_member_string(writer, "peaks_from",
+                            analysis->peaks_from && analysis->peaks_from[0] ? analysis->peaks_from
+                                                                            : NULL);
     pyro_json_member_amount(writer, "rank", trace->rank);
     pyro_json_member_amount(writer, "world_size", trace->world_size);
     pyro_json_member_boolean(writer, "has_layers", analysis->has_layers);
@@ -276,6 +320,8 @@ static void write_behind(pyro_json_writer *writer, const char *table, const pyro
         write_data_loading(writer, &analysis->data_loading);
     } else if (strcmp(table, "serving") == 0) {
         write_serving_summary(writer, &analysis->serving_summary);
+    } else if (strcmp(table, "power") == 0) {
+        write_power_summary(writer, &analysis->power_summary);
     }
 }
 
@@ -285,9 +331,26 @@ static bool is_plain(const pyro_trace_table *table, bool verbose)
     return strcmp(table->name, "memory") != 0 && (verbose || strcmp(table->name, "stacks") != 0);
 }
 
+/* The tables that have more rows than were written, with the number of all. */
+static void write_cut(pyro_json_writer *writer, const pyro_analysis *analysis, size_t max_rows)
+{
+    size_t count, rows;
+    const pyro_trace_table *tables = pyro_trace_tables(&count);
+
+    pyro_json_key(writer, "cut");
+    pyro_json_begin_object(writer);
+    for (size_t i = 0; i < count; i++) {
+        pyro_trace_table_rows(&tables[i], analysis, &rows);
+        if (rows > max_rows)
+            pyro_json_member_integer(writer, tables[i].name, (int64_t)rows);
+    }
+    pyro_json_end_object(writer);
+}
+
 int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
 {
     const pyro_analysis *analysis = request->trace.analysis;
+    size_t max_rows = request->trace.options ? request->trace.options->max_rows : 0;
     pyro_json_writer writer;
     size_t count;
     const pyro_trace_table *tables = pyro_trace_tables(&count);
@@ -297,9 +360,11 @@ int pyro_write_trace_json(pyro_buf *buf, const pyro_report_request *request)
     write_head(&writer, request->trace.trace, analysis);
     for (size_t i = 0; i < count; i++) {
         if (is_plain(&tables[i], request->options->verbose))
-            write_table(&writer, &tables[i], analysis);
+            write_table(&writer, &tables[i], analysis, max_rows);
         write_behind(&writer, tables[i].name, analysis);
     }
+    if (max_rows > 0)
+        write_cut(&writer, analysis, max_rows);
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
     return PYRO_OK;

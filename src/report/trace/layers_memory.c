@@ -18,11 +18,19 @@ static const pyro_table_column layer_columns[] = {
     {"FLOP/s", true, false},   {"Class", false, true},
 };
 
+/* With the part of the own time that is in kernels fused over several layers. */
+static const pyro_table_column fused_columns[] = {
+    {"Layer", false, true},    {"Calls", true, false},  {"Forward", true, false},
+    {"Backward", true, false}, {"Self", true, false},   {"Share", true, false},
+    {"Fused", true, false},    {"FLOP/s", true, false}, {"Class", false, true},
+};
+
 /* The layer table being filled; the class comes last, and only if it fits. */
 typedef struct memory_layer_table {
     pyro_table table;
     size_t name_room;
     bool with_class;
+    bool with_fused; /* some layer has such time */
     int64_t
         whole_ns; /* base of the shares: on the host the span, because layers are more than ops */
     int64_t shown_ns; /* own time of the rows so far */
@@ -31,19 +39,31 @@ typedef struct memory_layer_table {
 static void open_layer_table(const pyro_trace_writer *w, memory_layer_table *layers)
 {
     /* Widest indent, gaps and columns other than the layer and its class. */
-    enum { OTHER_COLUMNS = 56, CLASS_COLUMN = 18, SMALLEST_NAME = 24 };
+    enum { OTHER_COLUMNS = 56, FUSED_COLUMN = 10, CLASS_COLUMN = 18, SMALLEST_NAME = 24 };
     size_t width = (size_t)w->options->width;
     size_t count = sizeof layer_columns / sizeof *layer_columns;
+    bool has_fused = false;
+
+    for (size_t i = 0; i < w->analysis->layer_count; i++)
+        has_fused = has_fused || w->analysis->layers[i].shared_ns > 0;
 
     *layers = (memory_layer_table){
-        .with_class = width >= OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME,
+        .with_class = width >=
+                      OTHER_COLUMNS + CLASS_COLUMN + SMALLEST_NAME + (has_fused ? FUSED_COLUMN : 0),
+        .with_fused = has_fused && !w->on_host && width >= OTHER_COLUMNS + FUSED_COLUMN,
         .whole_ns = w->on_host ? w->analysis->span_ns : w->whole_ns,
     };
     layers->name_room = width > OTHER_COLUMNS + SMALLEST_NAME ? width - OTHER_COLUMNS
                                                               : SMALLEST_NAME;
     if (layers->with_class)
         layers->name_room -= CLASS_COLUMN;
-    pyro_table_init(&layers->table, layer_columns, layers->with_class ? count : count - 1);
+    if (layers->with_fused && layers->name_room >= SMALLEST_NAME + FUSED_COLUMN)
+        layers->name_room -= FUSED_COLUMN;
+    count -= !layers->with_class;
+    if (layers->with_fused)
+        pyro_table_init(&layers->table, fused_columns, count + 1);
+    else
+        pyro_table_init(&layers->table, layer_columns, count);
 }
 
 static void add_layer(pyro_trace_writer *w, memory_layer_table *layers, const pyro_layer_row *row,
@@ -59,6 +79,8 @@ static void add_layer(pyro_trace_writer *w, memory_layer_table *layers, const py
     pyro_cell_duration(table, w->on_host ? row->backward_host_ns : row->backward_device_ns);
     pyro_cell_duration(table, self_ns);
     pyro_cell_share(table, self_ns, layers->whole_ns);
+    if (layers->with_fused)
+        pyro_cell_duration(table, row->shared_ns);
     pyro_cell_rate(table, row->flops_per_s);
     if (layers->with_class)
         pyro_table_cell(table, row->class_name);
@@ -75,6 +97,8 @@ static void add_sum(memory_layer_table *layers, const char *label, int64_t self_
         pyro_table_cell(&layers->table, "");
     pyro_cell_duration(&layers->table, self_ns);
     pyro_cell_share(&layers->table, self_ns, layers->whole_ns);
+    if (layers->with_fused)
+        pyro_table_cell(&layers->table, "");
     pyro_table_cell(&layers->table, "");
     if (layers->with_class)
         pyro_table_cell(&layers->table, "");
@@ -213,7 +237,7 @@ void pyro_write_trace_stacks(pyro_trace_writer *w)
     pyro_trace_draw(w, &table);
 }
 
-static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device)
+void pyro_write_trace_holders(pyro_trace_writer *w, const pyro_memory_device *device)
 {
     static const pyro_table_column columns[] = {
         {"Allocated in layer", false, true},
@@ -228,7 +252,9 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
 
     if (shown == 0)
         return;
-    pyro_trace_heading(w, "Live at the peak", "bytes", shown, device->holder_count);
+    bool has_failed = device->failed_bytes >= 0;
+    pyro_trace_heading(w, has_failed ? "Live when memory ran out" : "Live at the peak", "bytes",
+                       shown, device->holder_count);
     pyro_table_init(&table, COLUMNS(columns));
     for (size_t i = 0; i < shown; i++) {
         const pyro_memory_holder *holder = &device->holders[i];
@@ -237,7 +263,8 @@ static void write_holders(pyro_trace_writer *w, const pyro_memory_device *device
         pyro_table_cell(&table, holder->op[0] != '\0' ? holder->op : "-");
         pyro_cell_count(&table, holder->blocks);
         pyro_table_cell(&table, pyro_format_bytes(text, holder->bytes));
-        pyro_cell_share(&table, holder->bytes, device->peak_bytes);
+        pyro_cell_share(&table, holder->bytes,
+                        has_failed ? device->failed_live_bytes : device->peak_bytes);
     }
     pyro_trace_draw(w, &table);
 }
@@ -263,11 +290,15 @@ static void write_memory_device(pyro_trace_writer *w, const pyro_memory_device *
                   "  Frees:                %lld\n",
                   (long long)device->allocations, pyro_format_bytes(peak, device->allocated_bytes),
                   (long long)device->frees);
+    if (device->failed_bytes >= 0)
+        pyro_buf_addf(w->buf, "  Failed allocation:    %s, with %s live\n",
+                      pyro_format_bytes(peak, device->failed_bytes),
+                      pyro_format_bytes(other, device->failed_live_bytes));
     if (device->growth_bytes_per_step > 0)
         pyro_buf_addf(w->buf, "  Grows:                %s per step, in %.0f%% of the steps\n",
                       pyro_format_bytes(peak, device->growth_bytes_per_step),
                       100 * device->growth_confidence);
-    write_holders(w, device);
+    pyro_write_trace_holders(w, device);
 }
 
 void pyro_write_trace_memory(pyro_trace_writer *w)

@@ -72,8 +72,8 @@ void pyro_write_trace_serving(pyro_trace_writer *w)
         pyro_table_cell(&table, row->kind);
         cell_known(&table, row->requests);
         cell_known(&table, row->tokens);
-        pyro_cell_duration(&table, row->span_ns);
-        pyro_cell_share(&table, row->busy_ns, row->span_ns);
+        pyro_cell_duration(&table, row->span_ns - row->waited_ns);
+        pyro_cell_share(&table, row->busy_ns, row->span_ns - row->waited_ns);
         cell_rate(&table, row->tokens_per_s);
         cell_part(&table, row->peak_share);
         cell_part(&table, row->bandwidth_share);
@@ -81,6 +81,7 @@ void pyro_write_trace_serving(pyro_trace_writer *w)
     }
     pyro_trace_draw(w, &table);
     write_steady(w);
+    pyro_write_trace_power(w);
 }
 
 /* Sums over the steps of a kind; -1 once one of them is unknown. */
@@ -91,12 +92,13 @@ typedef struct kind_sums {
 
 static void add_row(kind_sums *sums, const pyro_serving_step *row)
 {
-    double span = (double)row->span_ns;
+    int64_t span_ns = row->span_ns - row->waited_ns;
+    double span = (double)span_ns;
 
     sums->steps++;
     sums->requests = sums->requests < 0 || row->requests < 0 ? -1 : sums->requests + row->requests;
     sums->tokens = sums->tokens < 0 || row->tokens < 0 ? -1 : sums->tokens + row->tokens;
-    sums->span_ns += row->span_ns;
+    sums->span_ns += span_ns;
     sums->busy_ns += row->busy_ns;
     sums->flops_share = sums->flops_share < 0 || row->peak_share < 0
                             ? -1
@@ -115,7 +117,7 @@ static void add_kind(pyro_trace_writer *w, pyro_table *table, const char *kind, 
 
         if (strcmp(row->kind, kind) != 0)
             continue;
-        spans[sums.steps] = row->span_ns;
+        spans[sums.steps] = row->span_ns - row->waited_ns;
         add_row(&sums, row);
     }
     if (sums.steps == 0)
@@ -125,7 +127,7 @@ static void add_kind(pyro_trace_writer *w, pyro_table *table, const char *kind, 
     pyro_cell_count(table, sums.steps);
     cell_known(table, sums.requests < 0 ? -1 : sums.requests / sums.steps);
     cell_known(table, sums.tokens < 0 ? -1 : sums.tokens / sums.steps);
-    pyro_cell_duration(table, pyro_quantile(spans, (size_t)sums.steps, 1, 2));
+    pyro_cell_duration(table, pyro_median(spans, (size_t)sums.steps));
     pyro_cell_share(table, sums.busy_ns, sums.span_ns);
     cell_rate(table, sums.tokens < 0 ? -1 : (double)sums.tokens * 1e9 / span);
     cell_part(table, sums.flops_share < 0 ? -1 : sums.flops_share / span);

@@ -134,6 +134,35 @@ static void write_ops(pyro_trace_writer *w, bool by_shape)
     pyro_trace_draw(w, &table);
 }
 
+/* Kernels that differ in their template arguments only have one short name: the op that launches
+ * them tells them apart, else a number. */
+static void cell_kernel(pyro_table *table, const pyro_kernel_row *rows, size_t count, size_t index)
+{
+    const pyro_kernel_row *row = &rows[index];
+    size_t same = 0, same_op = 0, number = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(rows[i].short_name, row->short_name) != 0)
+            continue;
+        same++;
+        same_op += strcmp(rows[i].op, row->op) == 0;
+        number += i <= index;
+    }
+    if (same == 1)
+        pyro_table_cell(table, row->short_name);
+    else if (same_op == 1 && row->op[0] != '\0')
+        pyro_table_cellf(table, "%s in %s", row->short_name, row->op);
+    else
+        pyro_table_cellf(table, "%s (variant %zu)", row->short_name, number);
+}
+
+/* "model.py:23" of "/home/user/model.py:23". */
+static const char *file_name(const char *source)
+{
+    const char *slash = strrchr(source, '/');
+    return slash ? slash + 1 : source;
+}
+
 static void write_kernels(pyro_trace_writer *w)
 {
     static const pyro_table_column narrow[] = {
@@ -144,21 +173,23 @@ static void write_kernels(pyro_trace_writer *w)
         {"Kernel", false, true}, {"Calls", true, false},  {"Total", true, false},
         {"Share", true, false},  {"Median", true, false}, {"Tensor", false, false},
         {"Max", true, false},    {"Occ. %", true, false}, {"Waves", true, false},
-        {"Op", false, true},
+        {"Op", false, true},     {"Source", false, true},
     };
     size_t count = w->analysis->kernel_row_count, shown = pyro_rows_shown(w->options, count);
-    bool is_wide = w->options->width >= WIDE;
+    bool is_wide = w->options->width >= WIDE, has_source = false;
     pyro_table table;
 
+    for (size_t i = 0; i < shown; i++)
+        has_source |= w->analysis->kernels[i].source[0] != '\0';
     pyro_trace_heading(w, "Kernels", "device time", shown, count);
     if (is_wide)
-        pyro_table_init(&table, COLUMNS(wide));
+        pyro_table_init(&table, wide, sizeof wide / sizeof *wide - !has_source);
     else
         pyro_table_init(&table, COLUMNS(narrow));
     for (size_t i = 0; i < shown; i++) {
         const pyro_kernel_row *row = &w->analysis->kernels[i];
 
-        pyro_table_cell(&table, row->short_name);
+        cell_kernel(&table, w->analysis->kernels, shown, i);
         pyro_cell_count(&table, row->calls);
         pyro_cell_duration(&table, row->total_ns);
         pyro_cell_share(&table, row->total_ns, w->analysis->device_total_ns);
@@ -170,6 +201,8 @@ static void write_kernels(pyro_trace_writer *w)
             cell_decimal(&table, row->waves);
             pyro_table_cell(&table, row->op);
         }
+        if (is_wide && has_source)
+            pyro_table_cell(&table, file_name(row->source));
     }
     pyro_trace_draw(w, &table);
 }
@@ -260,6 +293,7 @@ static void write_steps(pyro_trace_writer *w)
 
     if (w->on_host && w->analysis->training_count == count) {
         pyro_write_trace_training(w);
+        pyro_write_trace_power(w);
         return;
     }
     pyro_trace_heading(w,
@@ -269,6 +303,7 @@ static void write_steps(pyro_trace_writer *w)
                        "time", shown, count);
     write_step_parts(w, shown);
     write_step_phases(w, shown);
+    pyro_write_trace_power(w);
 }
 
 /* What the host did in a gap, the most specific first. */

@@ -39,6 +39,14 @@ static void write_field(pyro_trace_writer *w, const char *label, pyro_buf *value
     pyro_buf_free(value);
 }
 
+static bool lacks_device_work(const pyro_analysis *analysis)
+{
+    for (size_t i = 0; i < analysis->defect_count; i++)
+        if (strcmp(analysis->defects[i].id, "no-device-events") == 0)
+            return true;
+    return false;
+}
+
 static void write_device(pyro_trace_writer *w)
 {
     const pyro_analysis *analysis = w->analysis;
@@ -55,7 +63,10 @@ static void write_device(pyro_trace_writer *w)
         return;
     }
     if (w->on_host) {
-        pyro_buf_adds(&value, "nothing ran on a device; times are the host's");
+        pyro_buf_adds(&value,
+                      lacks_device_work(analysis)
+                          ? "not in the file, though a device was used; times are the host's"
+                          : "nothing ran on a device; times are the host's");
         write_field(w, "Device time:", &value);
         return;
     }
@@ -84,8 +95,10 @@ static void write_startup(pyro_trace_writer *w)
     const char *separator = ": ";
     pyro_buf value = PYRO_BUF_INIT;
 
-    /* Less than a hundredth of the run is no start-up to speak of. */
-    if (startup->span_ns <= w->analysis->span_ns / 100)
+    /* Less than a hundredth of the run is no start-up to speak of, and time of which nothing is
+     * known says little. */
+    if (startup->span_ns <= w->analysis->span_ns / 100 ||
+        (startup->other_ns > startup->span_ns / 20 * 19 && !startup->first_step_ns))
         return;
     pyro_buf_addf(&value, "%s before the first step", pyro_format_duration(time, startup->span_ns));
     if (startup->first_step_ns > 0)
@@ -136,6 +149,7 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_buf value = PYRO_BUF_INIT;
 
     pyro_text_heading(w->buf, "\nSummary:", w->options->color);
+    pyro_write_trace_trigger(w, trace);
     pyro_buf_addf(&value, "%s, over %s", pyro_format_exact(count, pyro_trace_event_count(trace)),
                   pyro_format_duration(span, w->analysis->span_ns));
     write_field(w, "Events:", &value);
@@ -148,6 +162,8 @@ static void write_summary(pyro_trace_writer *w, const pyro_trace *trace)
         pyro_text_clean(&value, memory->device);
         write_field(w, "Peak memory:", &value);
     }
+    if (pyro_power_text(w->analysis, &value))
+        write_field(w, "GPU power:", &value);
 }
 
 /* "  Compute    12.3 ms   45.2%  ############" */
@@ -206,11 +222,11 @@ static void write_idle(pyro_trace_writer *w, int64_t whole_ns)
     }
 }
 
-/* " (6 steps, median 77.5 ms)" */
-static void add_step_time(pyro_trace_writer *w, pyro_buf *heading, size_t count)
+/* " (6 steps, median 77.5 ms)"; returns how far the device is behind the host. */
+static int64_t add_step_time(pyro_trace_writer *w, pyro_buf *heading, size_t count)
 {
     const char *inferred = pyro_steps_are_inferred(w->analysis->step_source) ? "inferred " : "";
-    char median[PYRO_UNIT_TEXT], lag[PYRO_UNIT_TEXT];
+    char median[PYRO_UNIT_TEXT];
     pyro_step_time time;
 
     w->failed = w->failed || !pyro_analysis_step_time(&time, w->analysis);
@@ -220,9 +236,8 @@ static void add_step_time(pyro_trace_writer *w, pyro_buf *heading, size_t count)
     else if (!time.on_device)
         pyro_buf_addf(heading, " (%zu %ssteps, median %s)", count, inferred, median);
     else
-        pyro_buf_addf(heading,
-                      " (%zu %ssteps, median %s on the device, which is up to %s behind the host)",
-                      count, inferred, median, pyro_format_duration(lag, time.lag_ns));
+        pyro_buf_addf(heading, " (%zu %ssteps, median %s on the device)", count, inferred, median);
+    return time.on_device && count > 1 ? time.lag_ns : 0;
 }
 
 /* The largest categories in one or two lines; the rest are in --by category. */
@@ -250,15 +265,20 @@ static void write_where(pyro_trace_writer *w)
     pyro_step_row sum = pyro_analysis_sum_steps(w->analysis);
     size_t count = w->analysis->step_count;
     pyro_buf heading = PYRO_BUF_INIT;
+    char lag[PYRO_UNIT_TEXT];
+    int64_t lag_ns = 0;
 
     if (count == 0 || sum.span_ns <= 0)
         return;
     pyro_buf_adds(&heading, "\nWhere the time went");
     if (count > 1 || w->analysis->steps[0].number >= 0)
-        add_step_time(w, &heading, count);
+        lag_ns = add_step_time(w, &heading, count);
     pyro_buf_addc(&heading, ':');
     pyro_text_heading(w->buf, pyro_text_part(w->buf, &heading), w->options->color);
     pyro_buf_free(&heading);
+    if (lag_ns > 0)
+        pyro_buf_addf(w->buf, "  (the host runs ahead: the device is up to %s behind it)\n",
+                      pyro_format_duration(lag, lag_ns));
     if (w->on_host) {
         pyro_write_trace_host_parts(w, write_part);
         return;
@@ -307,6 +327,7 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
     const pyro_analysis *analysis = w->analysis;
 
     write_summary(w, trace);
+    pyro_write_trace_failures(w);
     write_where(w);
     pyro_write_trace_serving_kinds(w);
     if (!w->options->quiet)
@@ -336,6 +357,8 @@ int pyro_write_trace_text(pyro_buf *buf, const pyro_report_request *request)
         pyro_write_trace_table(&w, options->view);
     if (options->view == PYRO_TRACE_LAYERS)
         pyro_write_trace_work(&w);
+    if (options->view == PYRO_TRACE_OPS)
+        pyro_write_trace_op_work(&w);
     write_warnings(&w, trace);
     if (options->view == PYRO_TRACE_OVERVIEW)
         pyro_write_trace_defect_list(&w);

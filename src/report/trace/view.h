@@ -25,8 +25,16 @@ void pyro_write_trace_columns(pyro_trace_writer *w, const pyro_trace_table *tabl
 void pyro_write_trace_layers(pyro_trace_writer *w);
 /* Below the layers: their work and their time. Nothing when no layer has known work. */
 void pyro_write_trace_work(pyro_trace_writer *w);
+/* The same below the ops. */
+void pyro_write_trace_op_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
+/* What held the memory of a device, at its peak or where an allocation failed. */
+void pyro_write_trace_holders(pyro_trace_writer *w, const pyro_memory_device *device);
+/* For the overview: why the flight recorder saved the file, and what was live when an allocation
+ * failed. Nothing for other files. */
+void pyro_write_trace_trigger(pyro_trace_writer *w, const pyro_trace *trace);
+void pyro_write_trace_failures(pyro_trace_writer *w);
 void pyro_write_trace_findings(pyro_trace_writer *w);
 void pyro_write_trace_defects(pyro_trace_writer *w);
 /* For the overview: the defects that make numbers wrong; nothing without any. */
@@ -35,6 +43,11 @@ void pyro_write_trace_training(pyro_trace_writer *w);
 void pyro_write_trace_serving(pyro_trace_writer *w);
 /* For the first screen: a row per kind of step. Nothing without serving steps. */
 void pyro_write_trace_serving_kinds(pyro_trace_writer *w);
+
+/* Below the steps: their power and energy. Nothing without samples of a GPU. */
+void pyro_write_trace_power(pyro_trace_writer *w);
+/* "431 W, at most 688 W; 12.3 J per step": for the first screen; false without samples. */
+bool pyro_power_text(const pyro_analysis *analysis, pyro_buf *out);
 
 /* Writes a part of the time as a line with its share. */
 typedef void(pyro_part_writer)(pyro_trace_writer *w, const char *label, int64_t part_ns,

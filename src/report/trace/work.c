@@ -1,16 +1,25 @@
-/* Writes predicted and measured cost of layers: work from shapes, time and memory from the run, and
- * the share of the hardware's peak. */
+/* Writes predicted and measured cost of layers and ops: work from shapes, time and memory from the
+ * run, and the shares of the hardware's peaks. */
 #include "base/text/units.h"
 #include "report/cost/rows.h"
 #include "report/text.h"
 #include "report/trace/view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-static const pyro_table_column work_columns[] = {
-    {"Layer", false, true},  {"MACs", true, false},      {"FLOPs", true, false},
-    {"Moved", true, false},  {"Allocated", true, false}, {"Time", true, false},
-    {"FLOP/s", true, false}, {"Peak", true, false},
+enum { WIDE = 100, NAME_ROOM = 22 };
+
+static const pyro_table_column layer_columns[] = {
+    {"Layer", false, true},     {"FLOPs", true, false},  {"Moved", true, false},
+    {"Allocated", true, false}, {"FLOP/s", true, false}, {"Peak", true, false},
+    {"B/s", true, false},       {"Peak", true, false},   {"MACs", true, false},
+    {"Time", true, false},
+};
+
+static const pyro_table_column op_columns[] = {
+    {"Op", false, true},   {"FLOPs", true, false}, {"Moved", true, false}, {"FLOP/s", true, false},
+    {"Peak", true, false}, {"B/s", true, false},   {"Peak", true, false},
 };
 
 static void cell_amount(pyro_table *table, int64_t amount,
@@ -21,23 +30,56 @@ static void cell_amount(pyro_table *table, int64_t amount,
     pyro_table_cell(table, amount >= 0 ? format(text, amount) : "-");
 }
 
-static void add_row(pyro_trace_writer *w, pyro_table *table, const pyro_layer_row *row)
+static void cell_part(pyro_table *table, double share)
 {
-    enum { NAME_ROOM = 22 };
     char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, share >= 0 ? pyro_format_share(text, share, 1) : "-");
+}
+
+static void add_layer(pyro_trace_writer *w, pyro_table *table, const pyro_layer_row *row)
+{
     pyro_buf name = PYRO_BUF_INIT;
 
     pyro_text_path(&name, pyro_layer_label(row), NAME_ROOM);
     pyro_table_cell(table, pyro_text_part(w->buf, &name));
     pyro_buf_free(&name);
-    cell_amount(table, row->macs, pyro_format_count);
     cell_amount(table, row->flops, pyro_format_count);
     cell_amount(table, row->bytes, pyro_format_bytes);
     cell_amount(table, row->allocated_bytes, pyro_format_bytes);
-    pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
     pyro_cell_rate(table, row->flops_per_s);
-    pyro_table_cell(table,
-                    row->peak_share >= 0 ? pyro_format_share(text, row->peak_share, 1) : "-");
+    cell_part(table, row->peak_share);
+    pyro_cell_rate(table, row->bytes_per_s);
+    cell_part(table, row->bandwidth_share);
+    if (w->options->width >= WIDE) {
+        cell_amount(table, row->macs, pyro_format_count);
+        pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
+    }
+}
+
+/* What the shares are shares of. */
+static void write_source(pyro_trace_writer *w, bool has_peak)
+{
+    const pyro_analysis *analysis = w->analysis;
+    pyro_buf text = PYRO_BUF_INIT;
+
+    if (w->options->quiet)
+        return;
+    if (analysis->peaks_from && strcmp(analysis->peaks_from, "measured") == 0)
+        pyro_buf_addf(&text, "Peak: of products of that type and of memory, measured on %s%s%s.",
+                      w->on_host ? "this machine" : analysis->device_name,
+                      analysis->peaks_measured[0] != '\0' ? " on " : "", analysis->peaks_measured);
+    else if (w->on_host)
+        pyro_buf_adds(&text,
+                      "Peak: not measured on this machine; run pyrometer doctor --calibrate.");
+    else if (has_peak)
+        pyro_buf_adds(&text,
+                      "Peak: of the chip's data sheet; pyrometer doctor --calibrate measures "
+                      "what this device reaches.");
+    else
+        pyro_buf_adds(&text, "Peak: unknown for this device or these types.");
+    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &text), 2, 2, w->options->width);
+    pyro_buf_free(&text);
 }
 
 void pyro_write_trace_work(pyro_trace_writer *w)
@@ -56,16 +98,45 @@ void pyro_write_trace_work(pyro_trace_writer *w)
         pyro_text_heading(
             w->buf,
             "\nPredicted (from shapes) and measured cost, including sublayers:", w->options->color);
-        pyro_table_init(&table, work_columns, sizeof work_columns / sizeof *work_columns);
+        pyro_table_init(&table, layer_columns, w->options->width >= WIDE ? 10 : 8);
         for (size_t i = 0; i < shown; i++)
-            add_row(w, &table, rows[i]);
+            add_layer(w, &table, rows[i]);
         pyro_trace_draw(w, &table);
-        if (!has_peak && !w->options->quiet)
-            pyro_text_wrap(w->buf,
-                           w->on_host ? "Peak: not measured on this machine; run "
-                                        "pyrometer doctor --calibrate."
-                                      : "Peak: unknown for this device or these types.",
-                           2, 2, w->options->width);
+        write_source(w, has_peak);
     }
     free(rows);
+}
+
+static void add_op(pyro_table *table, const pyro_op_row *row)
+{
+    pyro_table_cell(table, row->name);
+    cell_amount(table, row->flops, pyro_format_count);
+    cell_amount(table, row->bytes, pyro_format_bytes);
+    pyro_cell_rate(table, row->flops_per_s);
+    cell_part(table, row->peak_share);
+    pyro_cell_rate(table, row->bytes_per_s);
+    cell_part(table, row->bandwidth_share);
+}
+
+void pyro_write_trace_op_work(pyro_trace_writer *w)
+{
+    const pyro_analysis *analysis = w->analysis;
+    size_t shown = pyro_rows_shown(w->options, analysis->op_count), known = 0;
+    bool has_peak = false;
+    pyro_table table;
+
+    for (size_t i = 0; i < shown; i++) {
+        known += analysis->ops[i].flops_per_s >= 0 || analysis->ops[i].bytes_per_s >= 0;
+        has_peak = has_peak || analysis->ops[i].peak_share >= 0;
+    }
+    if (known == 0)
+        return;
+    pyro_text_heading(w->buf,
+                      "\nWork of these ops (from shapes) and its rates:", w->options->color);
+    pyro_table_init(&table, op_columns, sizeof op_columns / sizeof *op_columns);
+    for (size_t i = 0; i < shown; i++)
+        if (analysis->ops[i].flops_per_s >= 0 || analysis->ops[i].bytes_per_s >= 0)
+            add_op(&table, &analysis->ops[i]);
+    pyro_trace_draw(w, &table);
+    write_source(w, has_peak);
 }

@@ -167,15 +167,40 @@ static int write_memory_curves(pyro_chrome *chrome)
     return PYRO_OK;
 }
 
-/* Counters of the file itself, in the kept time range. */
+/* All samples if all events are kept; else those in the kept time, the last before and the first
+ * after it: a step may be shorter than the interval between samples. */
+static void find_samples(const pyro_chrome *chrome, int64_t *from_ns, int64_t *to_ns)
+{
+    const pyro_trace *trace = chrome->trace;
+    size_t kept = 0;
+
+    *from_ns = INT64_MIN;
+    *to_ns = INT64_MAX;
+    for (size_t event = 0; event < trace->count; event++)
+        kept += chrome->keep[event];
+    if (kept == trace->count)
+        return;
+    for (size_t i = 0; i < trace->counter_count; i++) {
+        int64_t time_ns = trace->counters[i].time_ns;
+
+        if (time_ns <= chrome->start_ns && time_ns > *from_ns)
+            *from_ns = time_ns;
+        if (time_ns >= chrome->end_ns && time_ns < *to_ns)
+            *to_ns = time_ns;
+    }
+}
+
+/* Counters of the file itself. */
 static int write_samples(pyro_chrome *chrome)
 {
     const pyro_trace *trace = chrome->trace;
+    int64_t from_ns, to_ns;
 
+    find_samples(chrome, &from_ns, &to_ns);
     for (size_t i = 0; i < trace->counter_count; i++) {
         const pyro_counter_sample *sample = &trace->counters[i];
 
-        if (sample->time_ns < chrome->start_ns || sample->time_ns > chrome->end_ns)
+        if (sample->time_ns < from_ns || sample->time_ns > to_ns)
             continue;
         pyro_chrome_begin_event(chrome, "C", pyro_trace_text(trace, sample->name));
         pyro_chrome_place(chrome, &trace->tracks[sample->track]);

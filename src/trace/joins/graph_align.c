@@ -19,22 +19,19 @@ static bool gather(pyro_graphs *graphs)
 {
     const pyro_joins *joins = graphs->state->joins;
     const pyro_trace *trace = graphs->state->trace;
-    if (graphs->is_eager_name)
+    if (graphs->has_eager)
         return true;
-    graphs->is_eager_name = calloc(trace->names.count + 1, sizeof *graphs->is_eager_name);
-    if (!graphs->is_eager_name)
-        return false;
+    graphs->has_eager = true;
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = joins->by_time[i];
         if (!pyro_event_is_device_work(trace->category[event]) ||
             joins->launch[event] == PYRO_NO_EVENT || pyro_graph_launched(graphs, event))
             continue;
         if (!pyro_grow(&graphs->eager, &graphs->eager_capacity, graphs->eager_count + 1,
-                       sizeof *graphs->eager))
+                       sizeof *graphs->eager) ||
+            !pyro_graph_run_add(&graphs->eager_run, trace->name[event], trace->names.count))
             return false;
         graphs->eager[graphs->eager_count++] = event;
-        if (trace->name[event] < trace->names.count)
-            graphs->is_eager_name[trace->name[event]] = true;
     }
     return true;
 }
@@ -46,67 +43,69 @@ static uint32_t name_at(const pyro_graphs *graphs, const pyro_graph_replay *repl
     return graphs->state->trace->name[graphs->works[replay->first + i].event];
 }
 
-static uint32_t eager_name(const pyro_graphs *graphs, size_t i)
+static uint32_t run_name(const pyro_graph_run *run, size_t i)
 {
-    return i < graphs->eager_count ? graphs->state->trace->name[graphs->eager[i]] : PYRO_NO_ID;
+    return i < run->count ? run->names[i] : PYRO_NO_ID;
 }
 
 /* From `at` on: the same kernel with the same one behind it, else the same kernel nearby. */
-static size_t find_next(const pyro_graphs *graphs, size_t at, uint32_t name, uint32_t next)
+static size_t find_next(const pyro_graph_run *run, size_t at, uint32_t name, uint32_t next)
 {
-    for (size_t i = at; i < graphs->eager_count && i < at + FAR_AHEAD; i++)
-        if (eager_name(graphs, i) == name && eager_name(graphs, i + 1) == next)
+    for (size_t i = at; i < run->count && i < at + FAR_AHEAD; i++)
+        if (run->names[i] == name && run_name(run, i + 1) == next)
             return i;
-    for (size_t i = at; i < graphs->eager_count && i < at + NEAR_AHEAD; i++)
-        if (eager_name(graphs, i) == name)
+    for (size_t i = at; i < run->count && i < at + NEAR_AHEAD; i++)
+        if (run->names[i] == name)
             return i;
-    return graphs->eager_count;
+    return run->count;
 }
 
 /* Scans from one place; returns the time of the work that was found. */
-static int64_t scan(const pyro_graphs *graphs, const pyro_graph_replay *replay, size_t start,
-                    uint32_t *sources)
+static int64_t scan(const pyro_graphs *graphs, const pyro_graph_replay *replay,
+                    const pyro_graph_run *run, size_t start, uint32_t *sources)
 {
     int64_t found_ns = 0;
     for (size_t i = 0; i < replay->count; i++) {
-        size_t at = find_next(graphs, start, name_at(graphs, replay, i),
+        size_t at = find_next(run, start, name_at(graphs, replay, i),
                               name_at(graphs, replay, i + 1));
         sources[i] = PYRO_NO_EVENT;
-        if (at == graphs->eager_count)
+        if (at == run->count)
             continue;
-        sources[i] = graphs->eager[at];
+        sources[i] = (uint32_t)at;
         found_ns += graphs->state->trace->duration_ns[graphs->works[replay->first + i].event];
         start = at + 1;
     }
     return found_ns;
 }
 
-/* The name of the first kernel of the replay that the eager run has at all. */
-static uint32_t find_anchor(const pyro_graphs *graphs, const pyro_graph_replay *replay)
+/* The name of the first kernel of the replay that the run has at all. */
+static uint32_t find_anchor(const pyro_graphs *graphs, const pyro_graph_replay *replay,
+                            const pyro_graph_run *run)
 {
+    if (!run->has_name)
+        return PYRO_NO_ID;
     for (size_t i = 0; i < replay->count; i++) {
         uint32_t name = name_at(graphs, replay, i);
-        if (name < graphs->state->trace->names.count && graphs->is_eager_name[name])
+        if (name < graphs->state->trace->names.count && run->has_name[name])
             return name;
     }
     return PYRO_NO_ID;
 }
 
 static bool try_starts(const pyro_graphs *graphs, const pyro_graph_replay *replay,
-                       uint32_t *sources, int64_t *best_ns)
+                       const pyro_graph_run *run, uint32_t *sources, int64_t *best_ns)
 {
-    uint32_t anchor = find_anchor(graphs, replay);
+    uint32_t anchor = find_anchor(graphs, replay, run);
     uint32_t *tried = malloc((replay->count + 1) * sizeof *tried);
     size_t starts = 0;
     *best_ns = 0;
     if (!tried)
         return false;
-    for (size_t j = 0; anchor != PYRO_NO_ID && j < graphs->eager_count && starts < MOST_STARTS;
-         j++) {
-        if (eager_name(graphs, j) != anchor)
+    for (size_t j = 0; anchor != PYRO_NO_ID && j < run->count && starts < MOST_STARTS; j++) {
+        if (run->names[j] != anchor)
             continue;
         starts++;
-        int64_t found_ns = scan(graphs, replay, j, tried);
+        int64_t found_ns = scan(graphs, replay, run, j, tried);
         if (found_ns <= *best_ns)
             continue;
         *best_ns = found_ns;
@@ -116,14 +115,46 @@ static bool try_starts(const pyro_graphs *graphs, const pyro_graph_replay *repla
     return true;
 }
 
-bool pyro_graph_align(pyro_graphs *graphs, const pyro_graph_replay *replay, uint32_t *sources,
-                      bool *is_found)
+bool pyro_graph_align_run(const pyro_graphs *graphs, const pyro_graph_replay *replay,
+                          const pyro_graph_run *run, uint32_t *sources, bool *is_found)
 {
     const pyro_trace *trace = graphs->state->trace;
     int64_t total_ns = 0, found_ns = 0;
-    bool ok = gather(graphs) && try_starts(graphs, replay, sources, &found_ns);
+    bool ok = try_starts(graphs, replay, run, sources, &found_ns);
     for (size_t i = 0; i < replay->count; i++)
         total_ns += trace->duration_ns[graphs->works[replay->first + i].event];
     *is_found = ok && found_ns > 0 && (double)found_ns >= LEAST_FOUND * (double)total_ns;
+    return ok;
+}
+
+bool pyro_graph_run_add(pyro_graph_run *run, uint32_t name, size_t name_count)
+{
+    if (!run->has_name)
+        run->has_name = calloc(name_count + 1, sizeof *run->has_name);
+    if (!run->has_name ||
+        !pyro_grow(&run->names, &run->capacity, run->count + 1, sizeof *run->names))
+        return false;
+    run->names[run->count++] = name;
+    if (name < name_count)
+        run->has_name[name] = true;
+    return true;
+}
+
+void pyro_graph_run_free(pyro_graph_run *run)
+{
+    free(run->names);
+    free(run->has_name);
+    *run = (pyro_graph_run){0};
+}
+
+bool pyro_graph_align(pyro_graphs *graphs, const pyro_graph_replay *replay, uint32_t *sources,
+                      bool *is_found)
+{
+    bool ok = gather(graphs);
+    *is_found = false;
+    ok = ok && pyro_graph_align_run(graphs, replay, &graphs->eager_run, sources, is_found);
+    for (size_t i = 0; ok && *is_found && i < replay->count; i++)
+        if (sources[i] != PYRO_NO_EVENT)
+            sources[i] = graphs->eager[sources[i]];
     return ok;
 }

@@ -1,6 +1,6 @@
 /*
- * Attributes kernels of CUDA graphs by annotations of their nodes: a JSON object from node ids to
- * lists of {"layer": path, "name": label, ...}, which torch writes as kernel_annotations_rank*.json
+ * Attributes kernels of CUDA graphs by annotations of their nodes: an object, as JSON or as a pickle of
+ * plain data, from node ids to lists of {"layer": path, "name": label, ...}, which torch writes as kernel_annotations_rank*.json
  * beside the folder of the traces. Of nested annotations the last with a path counts.
  */
 #include "trace/joins/graphs.h"
@@ -8,6 +8,7 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/json/json.h"
+#include "base/pickle/pickle.h"
 #include "base/source/source.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -16,6 +17,8 @@
 
 #define PREFIX "kernel_annotations_rank"
 #define MOST_NODES 10000000
+#define READ_BYTES ((size_t)1 << 16)
+#define LARGEST_PICKLE ((size_t)256 << 20)
 
 /* What is known of a node. */
 typedef struct node {
@@ -137,18 +140,57 @@ static int read_nodes(annotations *all)
     return status == PYRO_OK ? pyro_json_status(all->json) : status;
 }
 
+static int read_json(annotations *all, pyro_source *source, pyro_error *error)
+{
+    pyro_json_options options = {.any_utf8 = true, .nonfinite = true};
+    int status = pyro_json_open(&all->json, source, &options, error);
+    if (status == PYRO_OK)
+        status = read_nodes(all);
+    pyro_json_close(all->json);
+    return status;
+}
+
+/* A pickle of plain data holds the same as the JSON. */
+static int read_pickle(annotations *all, pyro_source *source, pyro_error *error)
+{
+    pyro_buf bytes = PYRO_BUF_INIT, json = PYRO_BUF_INIT;
+    pyro_source *converted = NULL;
+    int64_t size = 1;
+    int status = PYRO_OK;
+    while (status == PYRO_OK && size > 0) {
+        char *room = pyro_buf_reserve(&bytes, READ_BYTES);
+        size = room ? pyro_source_read(source, room, READ_BYTES, error) : 0;
+        bytes.length += size > 0 ? (size_t)size : 0;
+        status = !room ? pyro_fail_memory(error) : size < 0 ? (int)size : PYRO_OK;
+        if (bytes.length > LARGEST_PICKLE)
+            status = pyro_fail(error, PYRO_ERROR_LIMIT, "the pickle has more than %zu MB",
+                               LARGEST_PICKLE >> 20);
+    }
+    if (status == PYRO_OK)
+        status = pyro_pickle_to_json(&json, bytes.data, bytes.length, error);
+    if (status == PYRO_OK)
+        status = pyro_source_open_memory(&converted, json.data, json.length, error);
+    if (status == PYRO_OK)
+        status = read_json(all, converted, error);
+    pyro_source_close(converted);
+    pyro_buf_free(&bytes);
+    pyro_buf_free(&json);
+    return status;
+}
+
 static int read_file(annotations *all, const char *path, pyro_error *error)
 {
     pyro_source *file = NULL, *source = NULL;
-    pyro_json_options options = {.any_utf8 = true, .nonfinite = true};
+    unsigned char head[PYRO_PEEKED_BYTES];
+    size_t size = 0;
     int status = pyro_source_open_regular(&file, path, error);
     if (status == PYRO_OK)
         status = pyro_source_open_content(&source, file, error);
     if (status == PYRO_OK)
-        status = pyro_json_open(&all->json, source, &options, error);
+        status = pyro_source_peek(&source, head, &size, error);
     if (status == PYRO_OK)
-        status = read_nodes(all);
-    pyro_json_close(all->json);
+        status = pyro_is_pickle(head, size) ? read_pickle(all, source, error)
+                                            : read_json(all, source, error);
     pyro_source_close(source);
     return status;
 }
@@ -163,9 +205,9 @@ static int64_t leading_number(const char *text)
 
 static bool is_for_rank(const char *name, int64_t rank)
 {
-    size_t length = strlen(name);
-    if (strncmp(name, PREFIX, sizeof PREFIX - 1) != 0 || length < sizeof PREFIX + 4 ||
-        strcmp(name + length - 5, ".json") != 0)
+    const char *dot = strrchr(name, '.');
+    if (strncmp(name, PREFIX, sizeof PREFIX - 1) != 0 || !dot ||
+        (strcmp(dot, ".json") != 0 && strcmp(dot, ".pkl") != 0 && strcmp(dot, ".pickle") != 0))
         return false;
     return rank < 0 || leading_number(name + sizeof PREFIX - 1) == rank;
 }
@@ -282,7 +324,8 @@ int pyro_graph_annotate(pyro_graphs *graphs)
     pyro_error error;
     int status = PYRO_OK;
     pyro_error_clear(&error);
-    if (!given && (!has_nodes(state->trace) || !find_file(&found, state->trace)))
+    if (!given &&
+        (state->trace->is_alone || !has_nodes(state->trace) || !find_file(&found, state->trace)))
         goto done;
     status = read_file(&all, given ? given : found.data, &error);
     /* A file that was only found need not be what its name says. */

@@ -1,6 +1,6 @@
 /*
  * Gives kernels of a replayed CUDA or HIP graph their layers. Sources, the best first: annotations
- * of graph nodes (graph_annotations.c); the launches of the capture, in their order; an eager run
+ * of graph nodes (graph_annotations.c); the graphs of compiled code (compiled.c); the launches of the capture, in their order; an eager run
  * of the same kernels in the trace, by order and name. Replays with the same kernels are one graph
  * and are attributed alike.
  */
@@ -8,6 +8,7 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include "trace/joins/compiled.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,52 +183,110 @@ static int by_graph(const void *left, const void *right)
     return (a->first > b->first) - (a->first < b->first);
 }
 
+/* Whether a graph of compiled code tells the layers; then all replays get them. */
+static bool use_provenance(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count,
+                           uint32_t *room, bool *is_found)
+{
+    pyro_compiled *compiled = graphs->state->compiled;
+    pyro_graph_attribution *result = &graphs->state->joins->graphs;
+    for (size_t i = 0; i < replays->count; i++)
+        room[i] = graphs->works[replays->first + i].event;
+    if (!pyro_compiled_match_replay(compiled, replays->launch, room, replays->count, is_found))
+        return false;
+    for (size_t r = 0; *is_found && r < count; r++)
+        for (size_t i = 0; i < replays[r].count; i++) {
+            size_t at = replays[r].first + i;
+            uint32_t work = graphs->works[at].event;
+            if (graphs->is_done[at] || !compiled->matches[i].count)
+                continue;
+            if (!pyro_compiled_attribute(compiled, work, &compiled->matches[i]))
+                return false;
+            graphs->is_done[at] = true;
+            result->kernels[PYRO_GRAPH_BY_PROVENANCE]++;
+            pyro_join_add_ns(&result->time_ns[PYRO_GRAPH_BY_PROVENANCE],
+                             graphs->state->trace->duration_ns[work]);
+        }
+    return true;
+}
+
 /* Replays of one graph are next to each other. */
-static bool attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
+static int attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
 {
     pyro_graph_source source = PYRO_GRAPH_UNKNOWN;
     uint32_t *sources = malloc((replays->count + 1) * sizeof *sources);
     bool ok = sources != NULL, is_found = false;
-    graphs->state->joins->graphs.graphs++;
-    if (ok && find_capture(graphs, replays, sources))
+    int status = PYRO_OK;
+    ok = ok && use_provenance(graphs, replays, count, sources, &is_found);
+    if (!ok || is_found)
+        goto done;
+    if (graphs->state->joins->call_count && find_capture(graphs, replays, sources)) {
         source = PYRO_GRAPH_BY_CAPTURE;
-    else if (ok)
+    } else {
+        status = pyro_graph_use_files(graphs, replays, count, sources, &is_found);
+        if (status || is_found)
+            goto done;
         ok = pyro_graph_align(graphs, replays, sources, &is_found);
-    if (is_found)
-        source = PYRO_GRAPH_BY_EAGER;
+        source = is_found && graphs->state->joins->call_count ? PYRO_GRAPH_BY_EAGER : source;
+    }
     for (size_t i = 0; ok && source != PYRO_GRAPH_UNKNOWN && i < count; i++)
         apply(graphs, &replays[i], sources, source);
+done:
     free(sources);
-    return ok;
+    return ok ? status : pyro_fail_memory(graphs->state->error);
 }
 
-static bool attribute_graphs(pyro_graphs *graphs)
+static int attribute_graphs(pyro_graphs *graphs)
 {
     pyro_graph_replay *replays = graphs->replays;
-    bool ok = true;
+    int status = PYRO_OK;
     if (graphs->replay_count)
         qsort(replays, graphs->replay_count, sizeof *replays, by_graph);
-    for (size_t first = 0, end; ok && first < graphs->replay_count; first = end) {
+    for (size_t first = 0, end; !status && first < graphs->replay_count; first = end) {
         for (end = first + 1; end < graphs->replay_count &&
                               replays[end].signature == replays[first].signature &&
                               replays[end].count == replays[first].count;)
             end++;
-        ok = attribute_graph(graphs, &replays[first], end - first);
+        status = attribute_graph(graphs, &replays[first], end - first);
     }
-    return ok;
+    return status;
 }
 
-static void count_rest(pyro_graphs *graphs)
+static int by_first(const void *left, const void *right)
+{
+    const pyro_graph_replay *a = left, *b = right;
+    return (a->first > b->first) - (a->first < b->first);
+}
+
+/* Numbers graphs in order of time, and lists the work that has no layers. */
+static bool list_rest(pyro_graphs *graphs)
 {
     pyro_graph_attribution *result = &graphs->state->joins->graphs;
-    for (size_t i = 0; i < graphs->work_count; i++) {
-        if (graphs->is_done[i])
-            continue;
-        result->kernels[PYRO_GRAPH_UNKNOWN]++;
-        result->time_ns[PYRO_GRAPH_UNKNOWN] +=
-            graphs->state->trace->duration_ns[graphs->works[i].event];
-    }
+    pyro_map number_of = PYRO_MAP_INIT;
+    bool ok = true;
+    uint32_t next = 0;
     result->replays = graphs->replay_count;
+    result->rest = pyro_arena_array(&graphs->state->joins->arena, graphs->work_count + 1,
+                                    sizeof *result->rest);
+    if (graphs->replay_count)
+        qsort(graphs->replays, graphs->replay_count, sizeof *graphs->replays, by_first);
+    for (size_t r = 0; ok && result->rest && r < graphs->replay_count; r++) {
+        const pyro_graph_replay *replay = &graphs->replays[r];
+        uint32_t number = pyro_map_get(&number_of, replay->signature);
+        if (number == PYRO_MAP_NONE)
+            ok = pyro_map_put(&number_of, replay->signature, number = next++);
+        for (size_t i = replay->first; i < replay->first + replay->count; i++) {
+            uint32_t event = graphs->works[i].event;
+            if (graphs->is_done[i])
+                continue;
+            result->rest[result->rest_count++] = (pyro_graph_rest){event, number};
+            result->kernels[PYRO_GRAPH_UNKNOWN]++;
+            pyro_join_add_ns(&result->time_ns[PYRO_GRAPH_UNKNOWN],
+                             graphs->state->trace->duration_ns[event]);
+        }
+    }
+    result->graphs = next;
+    pyro_map_free(&number_of);
+    return ok && result->rest;
 }
 
 static bool has_graphs(pyro_graphs *graphs)
@@ -257,10 +316,10 @@ int pyro_join_graphs(pyro_join_state *state)
     }
     if (ok)
         status = pyro_graph_annotate(&graphs);
-    if (ok && !status && state->joins->call_count)
-        ok = attribute_graphs(&graphs);
     if (ok && !status)
-        count_rest(&graphs);
+        status = attribute_graphs(&graphs);
+    if (ok && !status)
+        ok = list_rest(&graphs);
 done:
     free(graphs.name_kinds);
     free(graphs.captures);
@@ -269,7 +328,8 @@ done:
     free(graphs.works);
     free(graphs.is_done);
     free(graphs.eager);
-    free(graphs.is_eager_name);
+    pyro_graph_run_free(&graphs.eager_run);
+    pyro_capture_files_free(graphs.files);
     pyro_map_free(&graphs.by_launch);
     return ok ? status : pyro_fail_memory(state->error);
 }

@@ -21,6 +21,18 @@ typedef struct pyro_graph_work {
     uint32_t event;
 } pyro_graph_work;
 
+/* Names of device work in the order in which it ran. */
+typedef struct pyro_graph_run {
+    uint32_t *names; /* of the trace with the replays; PYRO_NO_ID: it has no such name */
+    size_t count, capacity;
+    bool *has_name; /* by interned name */
+} pyro_graph_run;
+
+bool pyro_graph_run_add(pyro_graph_run *run, uint32_t name, size_t name_count);
+void pyro_graph_run_free(pyro_graph_run *run);
+
+typedef struct pyro_capture_files pyro_capture_files;
+
 typedef struct pyro_graphs {
     pyro_join_state *state;
     uint8_t *name_kinds; /* by interned name */
@@ -37,7 +49,9 @@ typedef struct pyro_graphs {
     bool *is_done; /* by work */
     uint32_t *eager; /* device work that no graph launched, in order of time; gathered if needed */
     size_t eager_count, eager_capacity;
-    bool *is_eager_name; /* by interned name; NULL: not gathered yet */
+    pyro_graph_run eager_run; /* their names */
+    bool has_eager; /* they were gathered */
+    pyro_capture_files *files; /* traces of captures beside the trace; NULL: not looked for yet */
 } pyro_graphs;
 
 /* What a call of the runtime does, by its name. */
@@ -65,5 +79,15 @@ int pyro_graph_annotate(pyro_graphs *graphs);
  */
 bool pyro_graph_align(pyro_graphs *graphs, const pyro_graph_replay *replay, uint32_t *sources,
                       bool *is_found);
+/* The same with any run: sources[i] is a place in it, or PYRO_NO_EVENT. */
+bool pyro_graph_align_run(const pyro_graphs *graphs, const pyro_graph_replay *replay,
+                          const pyro_graph_run *run, uint32_t *sources, bool *is_found);
+/*
+ * graph_capture_files.c: attributes all replays of a graph by a trace of its capture in a folder
+ * capture_traces beside the trace; `is_found` if one fits.
+ */
+int pyro_graph_use_files(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count,
+                         uint32_t *sources, bool *is_found);
+void pyro_capture_files_free(pyro_capture_files *files);
 
 #endif

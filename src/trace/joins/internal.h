@@ -52,6 +52,8 @@ typedef struct pyro_backward {
     bool flows_ready;
 } pyro_backward;
 
+typedef struct pyro_compiled pyro_compiled;
+
 typedef struct pyro_join_state {
     pyro_joins *joins;
     pyro_trace *trace;
@@ -68,6 +70,8 @@ typedef struct pyro_join_state {
     pyro_map layer_of_name;  /* id of an event's name -> layer */
     uint8_t layer_category;  /* of the events that are calls: PYTHON, ANNOTATION or OP */
     uint32_t last_ddp_call;  /* latest call of a DistributedDataParallel; PYRO_NO_LAYER */
+    bool compiled_rows;      /* the layers are compiled graphs, because nothing else is known */
+    pyro_compiled *compiled; /* what is known of compiled graphs */
     bool has_backward;       /* some backward op has passed */
     bool forward_was_marked; /* some op got the phase forward after its children were visited */
 } pyro_join_state;
@@ -86,6 +90,13 @@ static inline int64_t pyro_join_span_ns(int64_t start_ns, int64_t end_ns)
 {
     int64_t span;
     return __builtin_sub_overflow(end_ns, start_ns, &span) ? INT64_MAX : span;
+}
+
+/* Adds without overflow. */
+static inline void pyro_join_add_ns(int64_t *sum, int64_t ns)
+{
+    if (__builtin_add_overflow(*sum, ns, sum))
+        *sum = INT64_MAX;
 }
 
 static inline pyro_name_class pyro_join_name_class(pyro_join_state *state, uint32_t event)
@@ -144,6 +155,16 @@ int pyro_layers_finish(pyro_join_state *state);
 
 /* The layer of a dotted path, without names of wrappers; PYRO_NO_LAYER when memory is out. */
 uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t length);
+
+/* The layer of a path below another one (PYRO_NO_LAYER: of the whole path); "" is that one itself.
+ * PYRO_NO_LAYER when memory is out. */
+uint32_t pyro_layers_below(pyro_join_state *state, uint32_t base, const char *path,
+                           const char *class_name);
+
+/* compiled.c: gives work of compiled code its layers; needs launches, calls and phases. What it knows
+ * serves replays of graphs until the end. */
+int pyro_join_compiled_begin(pyro_join_state *state);
+void pyro_join_compiled_end(pyro_join_state *state);
 
 /* graphs.c: gives work of replayed graphs its layers; needs launches, calls and phases. */
 int pyro_join_graphs(pyro_join_state *state);

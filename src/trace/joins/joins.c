@@ -158,7 +158,10 @@ static int join_all(pyro_join_state *state)
     if (both.nest_status || both.launch_status)
         return both.nest_status ? both.nest_status : both.launch_status;
     pyro_run_parts(join_device_work, state, state->parts);
-    status = pyro_join_graphs(state);
+    status = pyro_join_compiled_begin(state);
+    if (status == PYRO_OK)
+        status = pyro_join_graphs(state);
+    pyro_join_compiled_end(state);
     if (status == PYRO_OK)
         status = pyro_layers_finish(state);
     return status ? status : pyro_infer_steps(state);
@@ -175,6 +178,7 @@ static int make(const pyro_join_state *given, size_t events_per_thread)
     *joins = (pyro_joins){0};
     pyro_arena_init(&joins->arena);
     pyro_intern_init(&state.layer_names, &joins->arena);
+    pyro_intern_init(&joins->source_lines, &joins->arena);
     if (trace->count >= PYRO_NO_EVENT)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "the trace has more than %u events",
                          PYRO_NO_EVENT - 1);
@@ -234,5 +238,9 @@ void pyro_joins_free(pyro_joins *joins)
     free(joins->calls);
     free(joins->steps);
     free(joins->serving);
+    free(joins->shares);
+    pyro_map_free(&joins->share_of);
+    pyro_map_free(&joins->source_of);
+    pyro_intern_free(&joins->source_lines);
     *joins = (pyro_joins){0};
 }

@@ -25,6 +25,7 @@ typedef struct pyro_layer {
     uint32_t parent; /* PYRO_NO_LAYER: none */
     uint32_t depth;
     bool has_path; /* the trace contains the path */
+    bool is_inlined; /* compiled code holds its ops: it is never called itself */
 } pyro_layer;
 
 /* One call of a layer's forward. */
@@ -47,14 +48,49 @@ typedef enum pyro_graph_source {
     PYRO_GRAPH_BY_ANNOTATION,
     PYRO_GRAPH_BY_CAPTURE,
     PYRO_GRAPH_BY_EAGER,
+    PYRO_GRAPH_BY_PROVENANCE, /* of compiled code */
+    PYRO_GRAPH_BY_FILE, /* a trace of the capture */
     PYRO_GRAPH_SOURCE_COUNT
 } pyro_graph_source;
 
+/* Work of a replay without layers of its own. */
+typedef struct pyro_graph_rest {
+    uint32_t event;
+    uint32_t graph; /* from 0, in order of time */
+} pyro_graph_rest;
+
 typedef struct pyro_graph_attribution {
     size_t graphs, replays;
+    pyro_graph_rest *rest; /* lives in the joins' arena */
+    size_t rest_count;
     int64_t kernels[PYRO_GRAPH_SOURCE_COUNT], time_ns[PYRO_GRAPH_SOURCE_COUNT]; /* copies too */
     const char *annotations; /* file; NULL: none */
 } pyro_graph_attribution;
+
+/* How work of compiled code got its layers. */
+typedef enum pyro_compiled_source {
+    PYRO_COMPILED_UNKNOWN, /* it has at most the layer that called the compiled code */
+    PYRO_COMPILED_BY_PROVENANCE,
+    PYRO_COMPILED_BY_STACK, /* its row is the source line in the kernel's own stack */
+    PYRO_COMPILED_SOURCE_COUNT
+} pyro_compiled_source;
+
+typedef struct pyro_compiled_attribution {
+    size_t graphs; /* whose calls are known */
+    int64_t kernels[PYRO_COMPILED_SOURCE_COUNT], time_ns[PYRO_COMPILED_SOURCE_COUNT];
+    int64_t shared_kernels, shared_ns; /* of kernels that are fused over several layers */
+    bool is_recorded; /* the recording itself tells */
+    bool are_rows; /* compiled graphs are layers, because nothing else names any */
+    const char *folder; /* of the files that tell; NULL: none */
+    size_t damaged; /* parts of these files */
+} pyro_compiled_attribution;
+
+/* A part of the time of a kernel that is fused over several layers. */
+typedef struct pyro_share {
+    uint32_t call;
+    int64_t ns;
+    bool is_last; /* of its kernel */
+} pyro_share;
 
 typedef enum pyro_serving_kind {
     PYRO_SERVING_PREFILL,
@@ -106,6 +142,12 @@ typedef struct pyro_joins {
     bool layers_from_annotations; /* else from the nn.Module frames */
     int64_t partial_overlaps; /* slices that end after the slice they start in; no annotations */
     pyro_graph_attribution graphs;
+    pyro_compiled_attribution compiled;
+    pyro_map source_of; /* of device work of compiled code: its source line, in source_lines */
+    pyro_intern source_lines;
+    pyro_map share_of; /* of device work: its first share */
+    pyro_share *shares;
+    size_t share_count, share_capacity;
     size_t layers_named_by_model; /* layers whose path or class comes from the supplied model */
 } pyro_joins;
 
@@ -115,6 +157,8 @@ typedef struct pyro_joins {
  *   phase like host events, and SYNC events a launch like device work.
  * - Work of a replayed graph has the call and phase of its capture, of an eager run or of its
  *   annotation (graphs.c); its launch and op stay those of the replay.
+ * - Work of compiled code has the call of the module that its graph names (compiled.c). Work of
+ *   several modules has the call with the largest share; pyro_joins_shares has all.
  * - An event with a call has the phase forward or backward. A collective keeps its call, but its
  *   time counts in its bucket: a layer's device time is the work with PYRO_BUCKET_LAYER and its
  *   call.
@@ -138,6 +182,13 @@ int pyro_joins_make_sized(pyro_joins *joins, pyro_trace *trace,
                           const pyro_analysis_options *options, size_t events_per_thread,
                           pyro_error *error);
 void pyro_joins_free(pyro_joins *joins);
+
+/* The shares of device work in the time of layers, which add up to its duration; NULL: it belongs to
+ * one layer. */
+const pyro_share *pyro_joins_shares(const pyro_joins *joins, uint32_t event, size_t *count);
+
+/* The source line behind device work of compiled code, "/x/model.py:23"; "" unknown. */
+const char *pyro_joins_source(const pyro_joins *joins, uint32_t event);
 
 /* Whether a host event of this name fetches the next batch of a data loader. */
 bool pyro_is_loader_name(const char *name);

@@ -10,6 +10,7 @@
 #include "graph/model.h"
 #include <ctype.h>
 #include <regex.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,73 @@ uint32_t pyro_layers_of_path(pyro_join_state *state, const char *path, size_t le
     for (size_t i = known; i < state->joins->layer_count; i++)
         state->joins->layers[i].has_path = true;
     return layer;
+}
+
+/* The path of a layer below another one, without wrappers; below one without a path a name that no
+ * other layer can have. */
+static bool make_name(pyro_buf *name, const pyro_joins *joins, uint32_t base, const char *part,
+                      size_t length)
+{
+    const pyro_layer *above = &joins->layers[base];
+    char plain[LONGEST_ANNOTATION];
+    size_t above_length = strlen(above->path);
+    if (!above->has_path)
+        pyro_buf_addf(name, "\1%u.", base);
+    else if (above_length < sizeof plain)
+        pyro_buf_add(name, plain, pyro_unwrap_path(plain, above->path, above_length));
+    if (above->has_path && name->length)
+        pyro_buf_addc(name, '.');
+    pyro_buf_add(name, part, length);
+    return !name->failed;
+}
+
+/* One level down: an existing layer of that path, or a new one. */
+static uint32_t layer_of_part(pyro_join_state *state, uint32_t base, const char *part,
+                              size_t length)
+{
+    pyro_joins *joins = state->joins;
+    size_t known = joins->layer_count;
+    pyro_buf name = PYRO_BUF_INIT;
+    uint32_t layer = PYRO_NO_LAYER;
+    if (make_name(&name, joins, base, part, length))
+        layer = layer_of_text(state, name.data, name.length, base);
+    if (layer != PYRO_NO_LAYER && layer >= known) {
+        joins->layers[layer].has_path = joins->layers[base].has_path;
+        joins->layers[layer].is_inlined = true;
+        if (!joins->layers[base].has_path)
+            joins->layers[layer].path += name.length - length;
+    }
+    pyro_buf_free(&name);
+    return layer;
+}
+
+uint32_t pyro_layers_below(pyro_join_state *state, uint32_t base, const char *path,
+                           const char *class_name)
+{
+    pyro_joins *joins = state->joins;
+    size_t length = strlen(path), levels = 0, known = joins->layer_count;
+    uint32_t layer = base;
+    if (path[0] == '@') { /* a source line is no path */
+        layer = base == PYRO_NO_LAYER ? layer_of_text(state, path + 1, length - 1, base)
+                                      : layer_of_part(state, base, path + 1, length - 1);
+        if (layer != PYRO_NO_LAYER && layer >= known && base == PYRO_NO_LAYER)
+            joins->layers[layer].has_path = true;
+    } else if (base == PYRO_NO_LAYER) {
+        layer = pyro_layers_of_path(state, length ? path : "(compiled)", length ? length : 10);
+    } else {
+        for (const char *part = path;
+             *part && layer != PYRO_NO_LAYER && levels++ < MOST_ANCESTORS;) {
+            size_t size = strcspn(part, ".");
+            layer = layer_of_part(state, layer, part, size ? size : 1);
+            part += size + (part[size] == '.');
+        }
+    }
+    if (layer == PYRO_NO_LAYER || layer == base || joins->layers[layer].class_name[0] ||
+        !class_name[0])
+        return layer;
+    joins->layers[layer].class_name = pyro_arena_text(&joins->arena, class_name,
+                                                      strlen(class_name));
+    return joins->layers[layer].class_name ? layer : PYRO_NO_LAYER;
 }
 
 /* Notes that an annotation's name is a call of the layer with this path. */
@@ -156,6 +224,72 @@ static int find_labels(pyro_join_state *state)
     return PYRO_OK;
 }
 
+/* "CompiledFxGraph fal4xpiah2v6" of "## Call CompiledFxGraph fal4xpiah2v6blbf... ##": the start of
+ * the key is enough to tell graphs apart. */
+static int name_graph(pyro_join_state *state, uint32_t name, uint8_t category)
+{
+    enum { SHORT_KEY = 12 };
+    char path[64];
+    const char *text = pyro_intern_text(&state->trace->names, name);
+    const char *key = strstr(text, "CompiledFxGraph ");
+    if (category == PYRO_EVENT_OP) {
+        const char *region = strncmp(text, "Torch-Compiled Region", 21) == 0 ||
+                                     strcmp(text, "CompiledFunctionBackward") == 0
+                                 ? text
+                                 : NULL;
+        return region ? name_layer(state, name, region, strlen(region)) : PYRO_OK;
+    }
+    if (!key || (text != key && strncmp(text, "## Call ", 8) != 0))
+        return PYRO_OK;
+    size_t length = strcspn(key + 16, " ");
+    int size = snprintf(path, sizeof path, "CompiledFxGraph %.*s",
+                        (int)(length < SHORT_KEY ? length : SHORT_KEY), key + 16);
+    return name_layer(state, name, path, (size_t)size);
+}
+
+/* Without any other layers the compiled graphs are the rows. */
+static int find_compiled_graphs(pyro_join_state *state)
+{
+    static const uint8_t categories[] = {PYRO_EVENT_ANNOTATION, PYRO_EVENT_OP};
+    const pyro_trace *trace = state->trace;
+    bool *seen = calloc(trace->names.count + 1, sizeof *seen);
+    int status = seen ? PYRO_OK : pyro_fail_memory(state->error);
+    for (size_t c = 0; c < 2 && !status && !state->layer_of_name.count; c++)
+        for (size_t i = 0; i < trace->count && !status; i++) {
+            uint32_t name = trace->name[i];
+            if (trace->category[i] != categories[c] || name >= trace->names.count || seen[name])
+                continue;
+            seen[name] = true;
+            status = name_graph(state, name, categories[c]);
+            if (!status && state->layer_of_name.count)
+                state->layer_category = categories[c];
+        }
+    free(seen);
+    state->compiled_rows = state->layer_of_name.count > 0;
+    return status;
+}
+
+/* Whether a name of compiled code occurs at all: most traces have none. */
+static bool has_compiled_names(const pyro_trace *trace)
+{
+    for (uint32_t i = 0; i < trace->names.count; i++) {
+        const char *text = pyro_intern_text(&trace->names, i);
+        if ((text[0] == '#' && strstr(text, "CompiledFxGraph ")) ||
+            strncmp(text, "Torch-Compiled Region", 21) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int find_labels_or_graphs(pyro_join_state *state)
+{
+    int status = has_category(state->trace, PYRO_EVENT_ANNOTATION) ? find_labels(state) : PYRO_OK;
+    if (status || state->layer_of_name.count || !has_compiled_names(state->trace) ||
+        has_module_frames(state))
+        return status;
+    return find_compiled_graphs(state);
+}
+
 int pyro_layers_begin(pyro_join_state *state)
 {
     const char *text = state->options ? state->options->layers_from : NULL;
@@ -163,7 +297,7 @@ int pyro_layers_begin(pyro_join_state *state)
     if (!state->trace->count)
         return PYRO_OK;
     if (!text)
-        return has_category(state->trace, PYRO_EVENT_ANNOTATION) ? find_labels(state) : PYRO_OK;
+        return find_labels_or_graphs(state);
     regex_t expression;
     int code = regcomp(&expression, text, REG_EXTENDED);
     if (code == REG_ESPACE)
@@ -280,6 +414,32 @@ static const char *derived_path(pyro_joins *joins, const pyro_layer *layer, uint
     return pyro_arena_format(&joins->arena, "%s.%s", joins->layers[prefix].path, layer->path);
 }
 
+/* The module of a layer inside compiled code: that of its path below its parent's module. */
+static bool match_inlined(const pyro_joins *joins, const pyro_model *model, uint32_t *modules)
+{
+    pyro_buf path = PYRO_BUF_INIT;
+    for (size_t i = 0; i < joins->layer_count && !path.failed; i++) {
+        const pyro_layer *layer = &joins->layers[i];
+        if (!layer->is_inlined || layer->has_path || layer->parent >= i)
+            continue;
+        bool is_root = modules[layer->parent] == PYRO_NO_LAYER &&
+                       !joins->layers[layer->parent].is_inlined; /* the model under another name */
+        uint32_t above = modules[layer->parent];
+        const char *prefix = above == PYRO_NO_LAYER ? "" : model->modules[above].path;
+        if (above == PYRO_NO_LAYER && !is_root)
+            continue;
+        pyro_buf_reset(&path);
+        pyro_buf_addf(&path, "%s%s%s", prefix, prefix[0] ? "." : "", layer->path);
+        uint32_t module = path.failed
+                              ? PYRO_INTERN_NONE
+                              : pyro_intern_find(&model->module_paths, path.data, path.length);
+        modules[i] = module < model->module_count ? module : PYRO_NO_LAYER;
+    }
+    bool ok = !path.failed;
+    pyro_buf_free(&path);
+    return ok;
+}
+
 /* Registers known paths before any other path is assigned. */
 static bool take_known_paths(const pyro_joins *joins, pyro_intern *taken, const pyro_model *model,
                              const uint32_t *modules)
@@ -353,6 +513,7 @@ int pyro_layers_finish(pyro_join_state *state)
     const pyro_model *model = state->options ? state->options->model : NULL;
     joins->has_layers = joins->call_count > 0;
     joins->layers_from_annotations = state->layer_category != PYRO_EVENT_PYTHON;
+    joins->compiled.are_rows = state->compiled_rows;
     if (joins->layers_from_annotations)
         return class_annotated_layers(state, model);
     if (!joins->layer_count)
@@ -362,6 +523,8 @@ int pyro_layers_finish(pyro_join_state *state)
         return pyro_fail_memory(state->error);
     memset(modules, 0xff, joins->layer_count * sizeof *modules);
     int status = model ? pyro_layers_match_model(joins, model, modules, state->error) : PYRO_OK;
+    if (!status && model && !match_inlined(joins, model, modules))
+        status = pyro_fail_memory(state->error);
     if (!status)
         status = name_instances(state, model, modules, modules + joins->layer_count);
     free(modules);

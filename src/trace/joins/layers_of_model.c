@@ -121,7 +121,9 @@ static bool read_layers(layer_matcher *match, const pyro_joins *joins)
     for (uint32_t i = 0; i < joins->layer_count; i++) {
         uint32_t parent = joins->layers[i].parent;
         add_child(layers, parent < i ? parent : (uint32_t)layers->count, i);
-        layers->class_id[i] = class_of(match, joins->layers[i].class_name, true);
+        /* Layers in compiled code have paths, which say more (layers.c). */
+        bool is_inlined = joins->layers[i].is_inlined;
+        layers->class_id[i] = class_of(match, is_inlined ? "" : joins->layers[i].class_name, true);
         if (layers->class_id[i] == PYRO_INTERN_NONE)
             return false;
     }

@@ -191,8 +191,10 @@ static int enter_event(pyro_join_state *state, uint32_t event, pyro_name_class n
     int status = pyro_layers_call(state, event, name_class, around, &call);
     if (status)
         return status;
+    /* Graphs are compiled for one direction: those that run in the backward are no forward. */
+    bool is_backward = state->compiled_rows && now->phase == PYRO_PHASE_BACKWARD;
     if (call != PYRO_NO_LAYER)
-        *now = (context){call, PYRO_PHASE_FORWARD};
+        *now = (context){call, is_backward ? PYRO_PHASE_BACKWARD : PYRO_PHASE_FORWARD};
     else if (name_class == PYRO_NAME_OPTIMIZER)
         *now = (context){PYRO_NO_LAYER, PYRO_PHASE_OPTIMIZER};
     else if (name_class == PYRO_NAME_FORWARD_RANGE && now->phase == PYRO_PHASE_OTHER)

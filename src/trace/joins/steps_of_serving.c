@@ -76,11 +76,16 @@ int pyro_join_serving_steps(pyro_join_state *state)
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = joins->by_time[i];
         pyro_serving_mark mark;
-        if (trace->category[event] != PYRO_EVENT_ANNOTATION || trace->start_ns[event] < until_ns)
+        if (trace->category[event] != PYRO_EVENT_ANNOTATION)
             continue;
         const char *name = pyro_event_name(trace, event);
         if ((name[0] != 'e' && name[0] != 's') || !pyro_parse_serving(name, &mark))
             continue;
+        if (trace->start_ns[event] < until_ns) {
+            /* SGLang can write both kinds of names, one in the other. */
+            joins->serving[joins->step_count - 1].is_sglang |= mark.is_sglang;
+            continue;
+        }
         int status = add_serving_step(state, event, &mark);
         if (status)
             return status;

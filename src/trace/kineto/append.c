@@ -75,6 +75,7 @@ static bool append_kernels(appender *appender, const pyro_trace *batch)
         pyro_kernel_detail kernel = batch->kernels[i];
         kernel.collective += kernel.collective != PYRO_NO_ID ? first : 0;
         kernel.occupancy = text_of(appender, kernel.occupancy);
+        kernel.stack = text_of(appender, kernel.stack);
         trace->kernels[trace->kernel_count++] = kernel;
     }
     return true;

@@ -263,7 +263,7 @@ static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint
         UINT64_C(1) << PYRO_FIELD_GRAPH_ID | UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
         UINT64_C(1) << PYRO_FIELD_PRIORITY | UINT64_C(1) << PYRO_FIELD_CHANNEL |
         UINT64_C(1) << PYRO_FIELD_HSA_QUEUE | UINT64_C(1) << PYRO_FIELD_OCCUPANCY_DETAIL |
-        UINT64_C(1) << PYRO_FIELD_COLLECTIVE;
+        UINT64_C(1) << PYRO_FIELD_COLLECTIVE | UINT64_C(1) << PYRO_FIELD_KERNEL_STACK;
     if (!(event->present & launch_fields))
         return true;
     pyro_kernel_detail kernel = {
@@ -279,6 +279,7 @@ static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint
         .graph_id = small_or_zero(event, PYRO_FIELD_GRAPH_ID),
         .graph_node = (uint64_t)number_or(event, PYRO_FIELD_GRAPH_NODE, 0),
         .occupancy = text_or_none(event, PYRO_FIELD_OCCUPANCY_DETAIL),
+        .stack = text_or_none(event, PYRO_FIELD_KERNEL_STACK),
         .priority = narrow_or(event, PYRO_FIELD_PRIORITY, PYRO_NO_PRIORITY),
         .queue = queue_of(event)};
     if (has(event, PYRO_FIELD_GRID))

@@ -46,6 +46,7 @@ void pyro_recorded_work_free(pyro_recorded_work *work)
     free(work->items);
     free(work->nodes);
     pyro_map_free(&work->calls);
+    pyro_map_free(&work->origins);
     *work = (pyro_recorded_work){0};
 }
 
@@ -125,6 +126,7 @@ static bool add_kernel(pyro_recording *recording, size_t row, const pyro_device_
                                    .graph_node = work->graph_node,
                                    .collective = PYRO_NO_ID,
                                    .occupancy = PYRO_NO_ID,
+                                   .stack = PYRO_NO_ID,
                                    .priority = PYRO_NO_PRIORITY,
                                    .queue = {-1, -1, -1}};
     memcpy(detail->grid, launch.grid, sizeof detail->grid);

@@ -289,6 +289,7 @@ static uint32_t copy_kernel(joining *j, const pyro_kernel_detail *detail)
     pyro_trace *trace = j->trace;
     pyro_kernel_detail copy = *detail;
     copy.occupancy = name_in_trace(j, copy.occupancy, true);
+    copy.stack = name_in_trace(j, copy.stack, true);
     if (copy.collective != PYRO_NO_ID) {
         pyro_collective_detail collective = j->from->collectives[copy.collective];
         collective.name = name_in_trace(j, collective.name, true);

@@ -33,7 +33,13 @@ _Static_assert(sizeof(pyro_device_record) == sizeof(pyro_record) &&
                    sizeof(pyro_graph_node_record) == sizeof(pyro_record) &&
                    offsetof(pyro_graph_node_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_graph_node_record, tag) == offsetof(pyro_record, tag) &&
-                   sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32,
+                   sizeof(pyro_counter_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_counter_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_counter_record, tag) == offsetof(pyro_record, tag) &&
+                                      sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32 &&
+                   sizeof(pyro_held_record) == sizeof(pyro_record) &&
+                   offsetof(pyro_held_record, kind) == offsetof(pyro_record, kind) &&
+                   offsetof(pyro_held_record, tag) == offsetof(pyro_record, tag),
                "records of device work");
 
 typedef struct file_chunk {
@@ -247,7 +253,8 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     pyro_trace *trace = reader->trace;
     const pyro_recording_header *header = &reader->header;
     bool ok = true;
-    if (recording->unfinished_count)
+    /* The program goes on after a trigger: what runs then is not worth a warning. */
+    if (recording->unfinished_count && !pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER)[0])
         ok &= pyro_trace_warn(trace, "%zu event%s had not ended", recording->unfinished_count,
                               recording->unfinished_count == 1 ? "" : "s");
     if (recording->damaged_records)

@@ -174,12 +174,27 @@ static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
     return known;
 }
 
+/* Names the layers that allocated blocks before the first record; they may not be called after. */
+static bool name_holders(namer *namer, size_t count)
+{
+    const pyro_recording *recording = namer->recording;
+    for (size_t i = 0; i < recording->block_count; i++) {
+        uint32_t id = recording->blocks[i].module;
+        if (id == 0 || id >= count)
+            continue;
+        if (!describe(namer, id, count))
+            return false;
+        recording->trace->memory[recording->blocks[i].detail].holder_layer = namer->paths[id];
+    }
+    return true;
+}
+
 int pyro_recording_name_layers(pyro_recording *recording)
 {
     size_t count = recording->tables->counts[PYRO_DATA_MODULE] + 1;
     namer namer = {.recording = recording};
     bool ok = true;
-    if (recording->call_count == 0)
+    if (recording->call_count == 0 && recording->block_count == 0)
         return PYRO_OK;
     namer.prefixes = calloc(count, sizeof *namer.prefixes);
     namer.paths = malloc(count * sizeof *namer.paths);
@@ -199,6 +214,7 @@ int pyro_recording_name_layers(pyro_recording *recording)
             recording->trace->detail[call->row] = detail;
         }
     }
+    ok = ok && name_holders(&namer, count);
     free(namer.prefixes);
     pyro_map_free(&namer.details);
     free(namer.paths);

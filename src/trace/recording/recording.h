@@ -56,6 +56,11 @@ typedef struct pyro_recorded_call {
     uint32_t dims; /* text of what it was given; PYRO_NO_ID */
 } pyro_recorded_call;
 
+/* A block that was allocated before the first record; its layer gets its path with the others. */
+typedef struct pyro_recorded_block {
+    uint32_t detail, module;
+} pyro_recorded_block;
+
 /* A span without an end; it gets the end of the span around it. */
 typedef struct pyro_unfinished {
     uint32_t row, around; /* PYRO_NO_EVENT */
@@ -81,6 +86,7 @@ typedef struct pyro_recorded_work {
     pyro_map calls; /* correlation -> row, or PYRO_CALL_OUTSIDE */
     pyro_recorded_node *nodes;
     size_t node_count, node_capacity;
+    pyro_map origins;      /* layer and op of nodes from before the recording -> row */
     size_t launches;       /* calls that must have started kernels */
     size_t launches_with;  /* those whose kernels are there */
 } pyro_recorded_work;
@@ -94,6 +100,7 @@ typedef struct pyro_recording {
     const pyro_foreign_span *foreign; /* and outside all of these */
     size_t foreign_count;
     uint32_t flags;            /* PYRO_RECORD_*: which records become rows */
+    bool is_saved;             /* by a trigger: spans that are open belong to it, however old */
     double ns_per_raw;
     pyro_error *error;
 
@@ -106,6 +113,8 @@ typedef struct pyro_recording {
     size_t thread_count, thread_capacity;
     pyro_recorded_call *calls;
     size_t call_count, call_capacity;
+    pyro_recorded_block *blocks;
+    size_t block_count, block_capacity;
     pyro_unfinished *unfinished;
     size_t unfinished_count, unfinished_capacity;
     uint64_t last_raw;
@@ -152,6 +161,8 @@ bool pyro_recorded_work_call(pyro_recorded_work *work, const pyro_record *record
 bool pyro_recorded_work_node(pyro_recorded_work *work, const pyro_record *record, uint32_t row);
 int pyro_recording_place_work(pyro_recording *recording);
 void pyro_recorded_work_free(pyro_recorded_work *work);
+/* counters.c: adds a sample of a counter; false when memory is out. */
+bool pyro_recording_counter(pyro_recording *recording, const pyro_record *record);
 /* layers.c: names and paths of the layers that were called. */
 int pyro_recording_name_layers(pyro_recording *recording);
 

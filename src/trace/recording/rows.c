@@ -4,6 +4,7 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "trace/kineto/scanner.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #define MOST_THREADS 60000
 #define DEEPEST_NESTING 4096
 #define MOST_PROPERTIES 1000
+#define OWN_THREAD 0 /* number of no thread of the program */
 
 static uint32_t *none_of(size_t count)
 {
@@ -18,6 +20,18 @@ static uint32_t *none_of(size_t count)
     for (size_t i = 0; ids && i <= count; i++)
         ids[i] = PYRO_NO_ID;
     return ids;
+}
+
+/* Whether a trigger saved the file: what had not ended was still running then. */
+static bool is_saved(const pyro_recorded_tables *tables)
+{
+    static const char key[] = PYRO_PROPERTY_TRIGGER;
+    for (uint32_t id = 1; id < tables->counts[PYRO_DATA_PROPERTY]; id++) {
+        const pyro_recorded_data *data = pyro_recorded_get(tables, PYRO_DATA_PROPERTY, id);
+        if (data->bytes && data->length > sizeof key && memcmp(data->bytes, key, sizeof key) == 0)
+            return true;
+    }
+    return false;
 }
 
 int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
@@ -31,6 +45,7 @@ int pyro_recording_begin(pyro_recording *recording, pyro_trace *trace,
                                   .flags = UINT32_MAX,
                                   .ns_per_raw = 1 / header->raw_per_ns,
                                   .error = error,
+                                  .is_saved = is_saved(tables),
                                   .last_raw = header->first.raw};
     recording->names = none_of(tables->counts[PYRO_DATA_NAME]);
     recording->stacks = none_of(tables->counts[PYRO_DATA_STACK]);
@@ -56,6 +71,7 @@ void pyro_recording_free(pyro_recording *recording)
     free(recording->stacks);
     free(recording->signatures);
     free(recording->calls);
+    free(recording->blocks);
     free(recording->unfinished);
     pyro_map_free(&recording->tracks);
     pyro_map_free(&recording->thread_index);
@@ -249,6 +265,72 @@ static bool add_memory(pyro_recording *recording, pyro_recorded_thread *thread,
     return true;
 }
 
+/* Blocks that are live where the recording begins: allocations at its first moment. */
+static bool add_held(pyro_recording *recording, pyro_recorded_thread *thread,
+                     const pyro_record *record)
+{
+    pyro_trace *trace = recording->trace;
+    bool failed = false;
+    pyro_held_record held;
+    memcpy(&held, record, sizeof held);
+    uint64_t raw = held.start_raw > recording->from_raw ? held.start_raw : recording->from_raw;
+    uint32_t op = pyro_recording_name(recording, held.op, &failed);
+    uint32_t row = held.bytes <= 0
+                       ? PYRO_NO_EVENT
+                       : add_row(recording, thread, PYRO_EVENT_MEMORY, recording->memory_name, raw);
+    if (held.bytes <= 0)
+        return true; /* damaged */
+    if (failed || row == PYRO_NO_EVENT ||
+        !pyro_grow(&trace->memory, &trace->memory_capacity, trace->memory_count + 1,
+                   sizeof *trace->memory) ||
+        !pyro_grow(&recording->blocks, &recording->block_capacity, recording->block_count + 1,
+                   sizeof *recording->blocks))
+        return false;
+    recording->blocks[recording->block_count++] = (pyro_recorded_block){
+        (uint32_t)trace->memory_count, held.module};
+    trace->detail[row] = (uint32_t)trace->memory_count;
+    trace->memory[trace->memory_count++] = (pyro_memory_detail){.address = (int64_t)held.address,
+                                                                .bytes = held.bytes,
+                                                                .total_allocated = -1,
+                                                                .total_reserved = -1,
+                                                                .device_type = held.device_type,
+                                                                .device_index = held.device_index,
+                                                                .is_held = true,
+                                                                .holder_layer = PYRO_NO_ID,
+                                                                .holder_op = op};
+    trace->has_memory = true;
+    return true;
+}
+
+/* A row outside of all threads: a step may begin and end inside of spans. */
+static bool add_labelled(pyro_recording *recording, const char *name, uint64_t start_raw,
+                         uint64_t end_raw)
+{
+    pyro_recorded_thread *thread = thread_of(recording, OWN_THREAD, 0);
+    uint32_t id = pyro_intern_add(&recording->trace->names, name, strlen(name));
+    uint32_t row = thread && id != PYRO_INTERN_NONE
+                       ? add_row(recording, thread, PYRO_EVENT_ANNOTATION, id, start_raw)
+                       : PYRO_NO_EVENT;
+    if (row == PYRO_NO_EVENT)
+        return false;
+    if (end_raw > start_raw)
+        recording->trace->duration_ns[row] = pyro_recording_time_ns(recording, end_raw) -
+                                             recording->trace->start_ns[row];
+    recording->last_raw = end_raw > recording->last_raw ? end_raw : recording->last_raw;
+    recording->trace->file_events++;
+    return true;
+}
+
+static bool add_step(pyro_recording *recording, const pyro_record *record)
+{
+    char name[48];
+    if (record->start_raw < recording->from_raw || record->start_raw > recording->to_raw ||
+        record->sequence < 0)
+        return true;
+    snprintf(name, sizeof name, "ProfilerStep#%lld", (long long)record->sequence);
+    return add_labelled(recording, name, record->start_raw, record->end_raw);
+}
+
 static bool add_call(pyro_recording *recording, pyro_recorded_thread *thread,
                      const pyro_record *record)
 {
@@ -264,6 +346,48 @@ static bool add_call(pyro_recording *recording, pyro_recorded_thread *thread,
     return close_span(recording, thread, row, record);
 }
 
+/*
+ * Rows that stand for the layer and op of a node whose capture is not in the file: without duration,
+ * on a track of their own, one pair per layer and op.
+ */
+static bool stand_in(pyro_recording *recording, pyro_recorded_thread *thread,
+                     const pyro_graph_node_record *node, uint32_t *row)
+{
+    enum { APART = 64 }; /* raw units, so that no pair lies inside of another */
+    pyro_map *origins = &recording->work.origins;
+    uint64_t key = (uint64_t)node->module << 32 | node->op;
+    *row = pyro_map_get(origins, key);
+    if (*row != PYRO_MAP_NONE)
+        return true;
+    uint64_t start_raw = recording->from_raw + origins->count * APART;
+    pyro_record layer = {.start_raw = start_raw,
+                         .end_raw = start_raw + APART / 2,
+                         .sequence = -1,
+                         .name = node->module,
+                         .kind = PYRO_RECORD_LAYER};
+    pyro_record op = {.start_raw = start_raw + APART / 8,
+                      .end_raw = start_raw + APART / 4,
+                      .sequence = -1,
+                      .name = node->op,
+                      .kind = PYRO_RECORD_OP};
+    if ((node->module && !add_layer(recording, thread, &layer)) ||
+        (node->op && !add_op(recording, thread, &op)))
+        return false;
+    *row = (uint32_t)recording->trace->count - 1;
+    return pyro_map_put(origins, key, *row);
+}
+
+static bool add_node(pyro_recording *recording, pyro_recorded_thread *thread,
+                     const pyro_record *record, bool is_outside)
+{
+    pyro_graph_node_record node;
+    uint32_t row = is_outside ? PYRO_NO_EVENT : enclosing(thread, record->start_raw);
+    memcpy(&node, record, sizeof node);
+    if ((node.module || node.op) && !stand_in(recording, thread, &node, &row))
+        return false;
+    return pyro_recorded_work_node(&recording->work, record, row);
+}
+
 /* Device work is selected by its call, which may come later; nodes are needed by later replays. */
 static bool note_device(pyro_recording *recording, pyro_recorded_thread *thread,
                         const pyro_record *record, bool is_outside)
@@ -272,9 +396,7 @@ static bool note_device(pyro_recording *recording, pyro_recorded_thread *thread,
     case PYRO_RECORD_DEVICE:
         return pyro_recorded_work_add(&recording->work, record);
     case PYRO_RECORD_GRAPH_NODE:
-        return pyro_recorded_work_node(&recording->work, record,
-                                       is_outside ? PYRO_NO_EVENT
-                                                  : enclosing(thread, record->start_raw));
+        return add_node(recording, thread, record, is_outside);
     case PYRO_RECORD_CALL:
         return !is_outside || pyro_recorded_work_call(&recording->work, record, PYRO_CALL_OUTSIDE);
     default:
@@ -292,6 +414,13 @@ static bool is_foreign(const pyro_recording *recording, uint32_t thread, uint64_
     return false;
 }
 
+static bool is_open_span(const pyro_record *record)
+{
+    return record->end_raw == 0 &&
+           (record->kind == PYRO_RECORD_OP || record->kind == PYRO_RECORD_LAYER ||
+            record->kind == PYRO_RECORD_MARK);
+}
+
 static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                        const pyro_record *record)
 {
@@ -302,9 +431,20 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
                                       [PYRO_RECORD_DEVICE] = PYRO_RECORD_DEVICES,
                                       [PYRO_RECORD_THREAD] = UINT32_MAX,
                                       [PYRO_RECORD_CALL] = PYRO_RECORD_DEVICES,
-                                      [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES};
+                                      [PYRO_RECORD_GRAPH_NODE] = PYRO_RECORD_DEVICES,
+                                      [PYRO_RECORD_STEP] = UINT32_MAX,
+                                      [PYRO_RECORD_HELD] = PYRO_RECORD_MEMORY,
+                                      [PYRO_RECORD_COUNTER] = PYRO_RECORD_DEVICES};
     if (record->kind < sizeof wanted / sizeof *wanted && !(recording->flags & wanted[record->kind]))
         return true;
+    if (record->kind == PYRO_RECORD_HELD)
+        return add_held(recording, thread, record);
+    pyro_record clipped;
+    if (recording->is_saved && record->start_raw < recording->from_raw && is_open_span(record)) {
+        clipped = *record;
+        clipped.start_raw = recording->from_raw;
+        record = &clipped;
+    }
     bool is_outside = record->start_raw < recording->from_raw ||
                       record->start_raw > recording->to_raw ||
                       is_foreign(recording, thread->number, record->start_raw);
@@ -323,6 +463,8 @@ static bool add_record(pyro_recording *recording, pyro_recorded_thread *thread,
         return add_memory(recording, thread, record);
     case PYRO_RECORD_CALL:
         return add_call(recording, thread, record);
+    case PYRO_RECORD_COUNTER:
+        return pyro_recording_counter(recording, record);
     default:
         return true; /* future kinds */
     }
@@ -348,10 +490,16 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
         if (__atomic_load_n(&records[i].tag, __ATOMIC_ACQUIRE) != (uint32_t)chunk->sequence)
             break;
         copy_record(&record, &records[i]);
-        if (record.kind == PYRO_RECORD_THREAD)
+        if (record.kind == PYRO_RECORD_THREAD) {
             thread = thread_of(recording, record.name, record.sequence);
-        else if (!add_record(recording, thread, &record))
+        } else if (record.kind == PYRO_RECORD_STEP) {
+            uint32_t number = thread->number;
+            if (!add_step(recording, &record))
+                return pyro_fail_memory(recording->error);
+            thread = thread_of(recording, number, 0); /* the list of threads may have moved */
+        } else if (!add_record(recording, thread, &record)) {
             return pyro_fail_memory(recording->error);
+        }
     }
     return thread || recording->thread_count >= MOST_THREADS ? PYRO_OK
                                                              : pyro_fail_memory(recording->error);
@@ -361,9 +509,11 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
 static void close_unfinished(pyro_recording *recording)
 {
     pyro_trace *trace = recording->trace;
+    uint64_t saved_raw = recording->is_saved ? recording->header.last.raw : 0;
     for (size_t i = 0; i < recording->unfinished_count; i++) {
         const pyro_unfinished *span = &recording->unfinished[i];
         uint64_t last_raw = recording->threads[span->thread].last_raw;
+        last_raw = saved_raw > last_raw ? saved_raw : last_raw;
         int64_t end_ns = span->around != PYRO_NO_EVENT
                              ? pyro_event_end_ns(trace, span->around)
                              : pyro_recording_time_ns(recording, last_raw);
@@ -417,11 +567,26 @@ static bool add_property(pyro_trace *trace, const pyro_recorded_data *data)
     return pyro_trace_property(trace, key, value);
 }
 
+/* Marks what a trigger was about: "slow-step: step 12 took...". */
+static bool mark_trigger(pyro_recording *recording)
+{
+    const pyro_trace *trace = recording->trace;
+    const char *trigger = pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER);
+    const char *text = pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER_TEXT);
+    const char *span = pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER_SPAN);
+    char name[600], *end;
+    uint64_t begin_raw = strtoull(span, &end, 10), end_raw = strtoull(end, NULL, 10);
+    if (!trigger[0] || !begin_raw || end_raw < begin_raw)
+        return true;
+    snprintf(name, sizeof name, "%.40s: %.500s", trigger, text);
+    return add_labelled(recording, name, begin_raw, end_raw);
+}
+
 int pyro_recording_properties(pyro_recording *recording)
 {
     const pyro_recorded_tables *tables = recording->tables;
     for (uint32_t id = 1; id < tables->counts[PYRO_DATA_PROPERTY] && id < MOST_PROPERTIES; id++)
         if (!add_property(recording->trace, pyro_recorded_get(tables, PYRO_DATA_PROPERTY, id)))
             return pyro_fail_memory(recording->error);
-    return PYRO_OK;
+    return mark_trigger(recording) ? PYRO_OK : pyro_fail_memory(recording->error);
 }

@@ -1,9 +1,9 @@
 """Runs the scenarios of test_collector.py with the stub of CUPTI in place of a GPU.
 
-    collector_driver.py STUB FOLDER
+    collector_driver.py STUB SHARED_STUB FOLDER
 
 Prints a JSON object: by scenario its result and what it said. Launches of kernels are calls of the
-stub, from hooks of layers.
+stub, from hooks of layers. A process loads one library, so each other library has a forked child.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import os
 import pathlib
 import sys
 
-stub_path, root = sys.argv[1], pathlib.Path(sys.argv[2])
+stub_path, shared_stub_path, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 folder = root  # of the current scenario
 os.environ["PYRO_CUPTI"] = stub_path
 os.environ["PYROMETER"] = "1"
@@ -25,10 +25,17 @@ from torch import nn  # noqa: E402
 import pyrometer  # noqa: E402
 from pyrometer._testing import collector, core, doctor, finish_passes, stop_watching  # noqa: E402
 
-stub = ctypes.CDLL(stub_path)
-stub.stub_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32]
-stub.stub_replay.argtypes = [ctypes.c_uint64]
-stub.stub_capture.argtypes = [ctypes.c_bool]
+
+def load_stub(path):
+    loaded = ctypes.CDLL(path)
+    loaded.stub_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32]
+    loaded.stub_replay.argtypes = [ctypes.c_uint64]
+    loaded.stub_capture.argtypes = [ctypes.c_bool]
+    loaded.stub_log.restype = ctypes.c_char_p
+    return loaded
+
+
+stub = load_stub(stub_path)
 KERNEL = ctypes.c_char_p(b"_Z4gemmPfi")
 
 
@@ -152,18 +159,83 @@ def examine():
     return {"works": works, "taken": is_taken}
 
 
-def main():
+def shared():
+    """By the functions for several subscribers."""
+    global stub
+    stub = load_stub(shared_stub_path)
+    one = run_block(Net()).trace()
+    log = stub.stub_log().decode()
+    return {"layers": device_times(one), "log": log, "state": core.devices_status()["state"]}
+
+
+def shared_that_fails():
+    """Those functions are there, but kernels cannot be enabled with them."""
+    global stub
+    stub = load_stub(shared_stub_path)
+    os.environ["PYRO_STUB_CUPTI"] = "no kernels"
+    one = run_block(Net()).trace()
+    return {"layers": device_times(one), "log": stub.stub_log().decode()}
+
+
+def no_kernels():
+    """A library that cannot collect: the layers are still recorded."""
+    trace = run_block(Net(), gpu="collector").trace()
+    return {
+        "kernels": len(trace.kernels),
+        "layers": sorted(row["path"] for row in trace.layers),
+        "doctor": doctor._collector(launch),
+    }
+
+
+LIBRARIES = (
+    ("shared", shared, shared_stub_path, ""),
+    ("shared that fails", shared_that_fails, shared_stub_path, ""),
+    ("no library", no_kernels, "/nowhere/libcupti.so", ""),
+    ("no functions", no_kernels, "libc.so.6", ""),
+    ("old library", no_kernels, stub_path, "old"),
+    ("old driver", no_kernels, stub_path, "driver"),
+)
+
+
+def run_scenario(name, scenario, mode=""):
+    """The result of a scenario, and what it said."""
     global folder
-    found = {}
+    folder = root / name.replace(" ", "_")
+    folder.mkdir()
+    os.environ.pop("PYRO_STUB_CUPTI", None)
+    if mode:
+        os.environ["PYRO_STUB_CUPTI"] = mode
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        result = scenario()
+    return result, said.getvalue()
+
+
+def in_child(name, scenario, library, mode):
+    """Runs a scenario in a forked child, with another library."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.environ["PYRO_CUPTI"] = library
+            os.write(write, json.dumps(run_scenario(name, scenario, mode)).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        text = pipe.read()
+    if os.waitpid(child, 0)[1] != 0:
+        sys.exit(f"{name} failed")
+    return json.loads(text)
+
+
+def main():
+    found = {name: in_child(name, *how) for name, *how in LIBRARIES}
     scenarios = (block, layers_only, graph, passes, taken, none, other_profiler, examine)
     for scenario in scenarios:
-        folder = root / scenario.__name__
-        folder.mkdir()
-        os.environ.pop("PYRO_STUB_CUPTI", None)
-        said = io.StringIO()
-        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
-            result = scenario()
-        found[scenario.__name__] = (result, said.getvalue())
+        found[scenario.__name__] = run_scenario(scenario.__name__, scenario)
     print(json.dumps(found))
 
 

@@ -23,11 +23,12 @@ def scenarios(tmp_path_factory):
     if compiler is None:
         pytest.skip("no C compiler")
     folder = tmp_path_factory.mktemp("collector")
-    stub = folder / "libcupti_stub.so"
-    flags = ["-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", "-o", str(stub), str(STUB), "-lpthread"]
-    subprocess.run([*compiler.split(), *flags], check=True)
+    stubs = folder / "libcupti_stub.so", folder / "libcupti_shared_stub.so"
+    flags = ["-shared", "-fPIC", "-O1", "-D_GNU_SOURCE", str(STUB), "-lpthread"]
+    for stub, more in zip(stubs, ((), ("-DSTUB_SHARED",)), strict=True):
+        subprocess.run([*compiler.split(), *flags, *more, "-o", str(stub)], check=True)
     done = subprocess.run(
-        [sys.executable, HERE / "collector_driver.py", stub, folder],
+        [sys.executable, HERE / "collector_driver.py", *stubs, folder],
         capture_output=True,
         text=True,
         timeout=600,
@@ -98,6 +99,44 @@ def test_doctor_says_how_kernels_are_recorded(run):
     assert "CUPTI 130001" in found["works"]["text"]
     assert found["taken"]["state"] == "note"
     assert "--gpu torch" in found["taken"]["mend"]  # words: ok, JSON key
+
+
+def test_several_subscribers(run):
+    found, said = run("shared")
+    assert found["layers"]["wide"] == pytest.approx(5000, abs=20)
+    assert found["state"] == "off"
+    assert "kernels" not in said
+    # No function for one subscriber, all buffers read before the end.
+    calls = found["log"].split()
+    assert calls[:4] == ["subscribe", "attribute", "register", "enable"]
+    assert calls[-2:] == ["attribute", "unsubscribe"]
+    assert "read" in calls
+    assert not any(call.startswith("cupti") for call in calls)
+
+
+def test_one_subscriber_where_several_do_not_work(run):
+    found, said = run("shared that fails")
+    assert found["layers"]["wide"] == pytest.approx(5000, abs=20)
+    assert "kernels" not in said
+    assert "enable" in found["log"] and "unsubscribe" in found["log"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "reason"),
+    [
+        ("no library", "libcupti was not found"),
+        ("no functions", "has no function cuptiGetVersion"),
+        ("old library", "CUDA 11.8 or later is required"),
+        ("old driver", "cannot connect to the NVIDIA driver"),
+    ],
+)
+def test_a_gpu_without_a_usable_cupti_is_one_line(run, scenario, reason):
+    found, said = run(scenario)
+    assert found["kernels"] == 0
+    assert {"wide", "narrow"} <= set(found["layers"])
+    lines = [line for line in said.splitlines() if line.strip()]
+    assert len(lines) == 1 and reason in lines[0] and "doctor" in lines[0]
+    assert found["doctor"]["state"] == "note" and reason in found["doctor"]["text"]
 
 
 def test_an_unknown_way_is_refused():

@@ -303,8 +303,10 @@ def calibrated(tmp_path):
 
 def test_calibrated_shares(calibrated):
     (path,) = (calibrated / "pyrometer").iterdir()
-    peaks = json.loads(path.read_text())
+    (peaks,) = json.loads(path.read_text())["devices"]
+    assert peaks["device"] == "cpu" and peaks["launch_ns"] > 0
     assert peaks["float32_flops_per_s"] > 1e8 and peaks["bytes_per_s"] > 1e8
+    assert peaks["attention_flops_per_s"] > 1e8 and peaks["tf32_flops_per_s"] is None
     (calibrated / "job.py").write_text(
         "import torch\nmodel = torch.nn.Linear(512, 512)\n"
         "with torch.no_grad():\n    for _ in range(20): model(torch.ones(256, 512))\n"
@@ -320,3 +322,9 @@ def test_calibrated_shares(calibrated):
     seconds = row["forward_host_ns"] * 1e-9
     assert row["flops_per_s"] == pytest.approx(row["flops"] / seconds)
     assert row["flops_per_s"] == pytest.approx(row["peak_share"] * peaks["float32_flops_per_s"])
+    best = max(value for key, value in peaks.items() if key.endswith("bytes_per_s"))
+    assert row["bytes_per_s"] == pytest.approx(row["bytes"] / seconds)
+    assert row["bytes_per_s"] == pytest.approx(row["bandwidth_share"] * best)
+    done = run(TOOL, "trace", "job.pyro", "--by", "op", "--peaks", path, folder=calibrated,
+               XDG_DATA_HOME="/nowhere")  # fmt: skip
+    assert "Work of these ops" in done.stdout and "measured on this machine" in done.stdout

@@ -109,6 +109,29 @@ def test_values_that_change_from_call_to_call(tmp_path, with_stacks):
         assert [output[1] for output in span.outputs] == [tuple(result.shape)], span.name
 
 
+def test_real_numbers_that_change_every_time(tmp_path):
+    """Learning rates and the like: each value would be kept until the end of the recording."""
+    x, many = torch.ones(3, 4), [torch.ones(5) for _ in range(100)]
+
+    def work():
+        for number in range(200):
+            x.add_(x, alpha=number / 7)
+            torch.dropout(x, (0.25, 0.5)[number % 2], False)
+            torch._foreach_mul_(many, [number / 3] * len(many))
+
+    with torch.no_grad():
+        recording = record(tmp_path / "x.pyro", work, "ops", "shapes")
+    added = [op.inputs for op in recording.ops if op.name == "aten::add_"]
+    assert [values[:2] for values in added] == [[(6, (3, 4)), (6, (3, 4))]] * 200
+    assert [values[2] for values in added][:15] == [number / 7 for number in range(15)]
+    assert {values[2] for values in added[20:]} == {"other"}
+    rates = [op.inputs[1] for op in recording.ops if op.name == "aten::dropout"]
+    assert rates == [0.25, 0.5] * 100
+    products = [op.inputs for op in recording.ops if op.name == "aten::_foreach_mul_"]
+    assert products[-1] == [[(6, (5,))] * 100, ["other"] * 100]
+    assert products[20:] == [products[-1]] * 180
+
+
 # Fields of the recorder's API after its size, generation and flags (capture.h).
 OFFSETS = {"the system's clock": 12, "a fence": 16}
 

@@ -201,6 +201,12 @@ def test_ranks_of_this_repository():
     assert answer.to_dict()["matched_collectives"] >= 3
 
 
+def test_steps_from_other_ranges():
+    files = sorted(OURS.glob("trace_rank_*.json"))
+    answer = pyrometer.ranks(files, steps_from="ProfilerStep#([02468])$")
+    assert [row["number"] for row in answer.steps] == [2]
+
+
 def test_two_ranks_of_somebody():
     """As above, with NCCL: traces of two of 128 ranks."""
     files = sorted(OTHERS.glob("ranks2_rank*.json.gz"))

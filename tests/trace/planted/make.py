@@ -1,6 +1,6 @@
-"""Writes the planted traces: for every row of findings.def one that triggers it (<id>.hit.json) and
-near misses that do not (<id>.miss.json, miss2, miss3). `make.py` rewrites them, `make.py --check`
-compares."""
+"""Writes the planted traces: for every row of findings.def and every cause of lost time one that
+triggers it (<id>.hit.json) and near misses that do not (<id>.miss.json, miss2, miss3). `make.py`
+rewrites them, `make.py --check` compares."""
 
 import json
 import pathlib
@@ -81,6 +81,10 @@ class Trace:
             "tid": 1,
         }
         self.events.append(event | {"ts": at, "args": args})
+
+    def counter(self, at, name, **series):
+        event = {"ph": "C", "name": name, "pid": 0, "tid": 0, "ts": at}
+        self.events.append(event | {"args": series})
 
     def frame(self, name, start, length):
         self.add("python_function", name, start, length)
@@ -309,6 +313,22 @@ def growth(leak):
     return t
 
 
+def throttled(count, **state):
+    """Ten steps of 100 ms, sampled every 10 ms; `count` samples have the state."""
+    t = Trace()
+    for i in range(10):
+        t.step(i, i * 100_000, 100_000)
+        t.kernel(i * 100_000 + 10, 99_980)
+    for i in range(101):
+        at, is_on = i * 10_000, 42 <= i < 42 + count
+        t.counter(at, "GPU power", W=600 if is_on else 400)
+        t.counter(at, "GPU energy", J=1000 + i * 4)
+        t.counter(at, "GPU clock", **{"SM MHz": 1410 if is_on else 1980, "memory MHz": 3201})
+        off = {"heat": 0, "hardware": 0, "power cap": 0, "clock setting": 0}
+        t.counter(at, "GPU throttle", **(off | state if is_on else off))
+    return t
+
+
 def optimizer(count):
     t = Trace()
     t.step(1, 0, 10000)
@@ -391,6 +411,8 @@ PLANTED = {
     "memory-nearly-full": (memory_peak(73 * GIB), memory_peak(71 * GIB)),
     "allocation-retries": (retries(True), retries(False)),
     "fragmentation": (memory_peak(40 * GIB, 60 * GIB), memory_peak(50 * GIB, 60 * GIB)),
+    "gpu-throttled": (throttled(6, heat=1, hardware=1), throttled(50, **{"power cap": 1}),
+                      throttled(1, heat=1)),
     "memory-growth": (growth(32 << 20), growth(4 << 20)),
     "single-tensor-optimizer": (optimizer(25), optimizer(15)),
     "zero-grad": (zero_grad("aten::zero_"), zero_grad("aten::detach")),
@@ -399,19 +421,22 @@ PLANTED = {
 
 
 def main():
-    from arithmetic import PLANTED as more  # imports this file
+    from advice import PLANTED as advice  # these import this file
+    from arithmetic import PLANTED as arithmetic
+    from causes import PLANTED as causes
 
-    stale = []
-    for finding, traces in (PLANTED | more).items():
+    files = dict(advice)
+    for finding, traces in (PLANTED | arithmetic | causes).items():
         kinds = ("hit", "miss", "miss2", "miss3")
         named = traces if isinstance(traces, dict) else dict(zip(kinds, traces, strict=False))
-        for kind, trace in named.items():
-            path = HERE / f"{finding}.{kind}.json"
-            if "--check" in sys.argv[1:]:
-                if not path.exists() or path.read_text() != trace.text():
-                    stale.append(path.name)
-            else:
-                path.write_text(trace.text())
+        files |= {f"{finding}.{kind}": trace for kind, trace in named.items()}
+    stale = []
+    for name, trace in files.items():
+        path = HERE / f"{name}.json"
+        if "--check" not in sys.argv[1:]:
+            path.write_text(trace.text())
+        elif not path.exists() or path.read_text() != trace.text():
+            stale.append(path.name)
     if stale:
         sys.exit(f"make.py: out of date, run make.py: {', '.join(stale)}")
 

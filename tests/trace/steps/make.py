@@ -185,10 +185,11 @@ def attention(t, at, tokens, layers=2, heads=8, kv_heads=2, size=64):
         t.op(name, at + 20 * layer, 10, dims, [planted.BF16] * 3)
 
 
-def vllm(shapes):
+def vllm(shapes, with_both=False):
     """A prefill, a mixed step, four decode steps, and one with half the batch after a pause.
 
-    The host launches each step in 100 us; the device works for 800 us."""
+    The host launches each step in 100 us; the device works for 800 us. SGLang can write names of
+    both grammars (`with_both`), one in the other."""
     t = Trace()
     none = "sq0sk0sqsq0sqsk0"
     prompt, both = "sq512sk512sqsq262144sqsk262144", "sq256sk256sqsq65536sqsk65536"
@@ -204,7 +205,8 @@ def vllm(shapes):
     for i, (name, tokens) in enumerate(steps):
         at = 1000 * i + (5000 if i == 6 else 0)
         t.add("user_annotation", name, at, 100)
-        t.add("user_annotation", "step[DECODE bs=4]", at + 5, 90)
+        if with_both:
+            t.add("user_annotation", "step[DECODE bs=4]", at + 5, 90)
         if shapes:
             attention(t, at + 10, tokens)
         t.kernel(at + 100, 800, launched=at + 80)
@@ -256,6 +258,7 @@ TRACES = {
     "vllm-without-shapes": vllm(shapes=False),
     "sglang": sglang(),
     "serving.miss": other_annotations(),
+    "sglang-both": vllm(False, with_both=True),
     "leak": leak(True),
     "leak.miss": leak(False),
 }

@@ -24,6 +24,8 @@ static void test_like_sorting(void **state)
         assert_int_equal(pyro_quantile(values, count, 1, 2), sorted[(count + 1) / 2 - 1]);
         assert_int_equal(pyro_quantile(values, count, 19, 20), sorted[(count * 19 + 19) / 20 - 1]);
         assert_int_equal(pyro_quantile(values, count, 1, 1), sorted[count - 1]);
+        int64_t low = sorted[(count - 1) / 2], high = sorted[count / 2];
+        assert_int_equal(pyro_median(values, count), low + (high - low) / 2);
     }
 }
 
@@ -31,6 +33,7 @@ static void test_of_nothing(void **state)
 {
     (void)state;
     assert_int_equal(pyro_quantile(NULL, 0, 1, 2), 0);
+    assert_int_equal(pyro_median(NULL, 0), 0);
 }
 
 /* A quadratic selection would exceed the test's time limit. */

@@ -169,6 +169,36 @@ static void test_kernels_have_their_layer_and_op(void **state)
     pyro_trace_close(trace);
 }
 
+/* The capture is no longer in the recording when a trigger fires. */
+static void test_saved_replays_have_the_layers_of_their_capture(void **state)
+{
+    (void)state;
+    char path[80];
+    pyro_recorder_options options = {.flags = EVERYTHING, .overwrite = true, .max_bytes = 2 << 20};
+    assert_int_equal(pyro_flight_parse_keep(&options.flight, "2 steps", NULL), PYRO_OK);
+    assert_int_equal(pyro_flight_parse_triggers(&options.flight, "SIGUSR1", NULL), PYRO_OK);
+    assert_int_equal(pyro_recorder_start(file, &options, NULL), PYRO_OK);
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+    device.capture(true);
+    run_model();
+    device.capture(false);
+    pyro_flight_step(PYRO_MARK_PROFILER, 0);
+    for (int step = 0; step < 20; step++) {
+        for (int i = 0; i < 4000; i++)
+            record_op("aten::usual", -1);
+        device.replay(2000);
+        pyro_flight_step(PYRO_MARK_PROFILER, 0);
+    }
+    device.wait();
+    assert_true(pyro_flight_trigger("save", "now"));
+    stop();
+    snprintf(path, sizeof path, "%s/run.save-1.pyro", folder);
+    pyro_trace *trace = open_trace(path);
+    assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1av", "a()"), "first"), 2);
+    assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1bv", "b()"), "second"), 2);
+    pyro_trace_close(trace);
+}
+
 static void test_replays_of_graphs_have_the_layers_of_their_capture(void **state)
 {
     (void)state;
@@ -261,6 +291,7 @@ static void test_a_killed_program(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_kernels_have_their_layer_and_op, stop_all),
     cmocka_unit_test_teardown(test_replays_of_graphs_have_the_layers_of_their_capture, stop_all),
+    cmocka_unit_test_teardown(test_saved_replays_have_the_layers_of_their_capture, stop_all),
     cmocka_unit_test_teardown(test_work_of_an_earlier_session_is_not_in_the_next, stop_all),
     cmocka_unit_test_teardown(test_a_pass_has_the_work_that_it_launched, stop_all),
     cmocka_unit_test_teardown(test_a_killed_program, stop_all),

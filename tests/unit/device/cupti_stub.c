@@ -1,7 +1,11 @@
 /*
  * Replaces libcupti.so: a device that runs what stub_* functions tell it to. Tests find those
  * functions with dlsym. The environment variable PYRO_STUB_CUPTI makes it fail: "taken",
- * "privileges", "old". Records have more bytes than the collector knows, as in newer versions.
+ * "privileges", "old", "driver". Records have more bytes than the collector knows, as in newer versions.
+ *
+ * With STUB_SHARED it also has the functions for several subscribers. While one of their subscribers
+ * lives, the others fail, as in CUPTI. PYRO_STUB_CUPTI can be "preview" (the clock fails), "refused"
+ * (subscribing fails) or "no kernels" (enabling fails). stub_log() lists the calls in their order.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -13,9 +17,10 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-enum { FAILED = 7, END_OF_BUFFER = 12, NO_PRIVILEGES = 35, TAKEN = 39 };
+enum { FAILED = 7, END_OF_BUFFER = 12, NO_DRIVER = 15, NO_PRIVILEGES = 35, TAKEN = 39 };
 enum { DRIVER = 1, RUNTIME = 2, RESOURCE = 3 };
 enum { LAUNCH = 307, GRAPH_LAUNCH = 514, COPY = 279, SET = 220, WAIT = 131, ALLOCATE = 20 };
+enum { PROFILER_START = 170, PROFILER_STOP = 171 };
 enum { MOST_IDS = 800, RECORD_BYTES = 240, MOST_NODES = 4096 };
 /* The device's clock is far from the host's. */
 #define CLOCK_OFFSET UINT64_C(1700000000000000000)
@@ -45,11 +50,17 @@ static struct stub {
     size_t size, used, dropped, zeroed;
     uint32_t correlation;
     uint64_t free_at; /* when the device is free */
-    bool is_capturing, fails;
+    uint64_t ahead_ns; /* of the system's clock, by stub_advance() */
+    bool is_capturing, fails, records_queries;
     uint64_t next_node, nodes[MOST_NODES], clones[MOST_NODES];
     const char *names[MOST_NODES];
     size_t node_count;
-} the = {.lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1};
+    bool is_shared; /* by the functions for several subscribers */
+    void (*request_shared)(uint8_t **, size_t *, size_t *, void *);
+    void (*complete_shared)(uint8_t *, size_t, size_t, void *);
+    char log[4096];
+} the = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .correlation = 100, .next_node = 1, .records_queries = true};
 
 static bool mode_is(const char *mode)
 {
@@ -57,11 +68,28 @@ static bool mode_is(const char *mode)
     return wanted && strcmp(wanted, mode) == 0;
 }
 
+/* Repeated calls are logged once. */
+static void note(const char *call)
+{
+    size_t used = strlen(the.log), length = strlen(call);
+    if (used >= length && strcmp(the.log + used - length, call) == 0)
+        return;
+    snprintf(the.log + used, sizeof the.log - used, "%s%s", used ? " " : "", call);
+}
+
+/* Whether a function for one subscriber may be called. */
+static bool is_allowed(const char *call)
+{
+    if (the.is_shared)
+        note(call);
+    return !the.is_shared;
+}
+
 static uint64_t device_clock(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + CLOCK_OFFSET;
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec + CLOCK_OFFSET + the.ahead_ns;
 }
 
 EXPORT int cuptiGetVersion(uint32_t *version)
@@ -78,12 +106,16 @@ EXPORT int cuptiGetResultString(int result, const char **text)
 
 EXPORT int cuptiGetTimestamp(uint64_t *time)
 {
+    if (!is_allowed("cuptiGetTimestamp"))
+        return FAILED;
     *time = device_clock();
     return 0;
 }
 
 EXPORT int cuptiSubscribe(void **subscriber, callback called, void *user)
 {
+    if (mode_is("driver"))
+        return NO_DRIVER;
     if (the.called || mode_is("taken"))
         return TAKEN;
     the.called = called;
@@ -95,6 +127,8 @@ EXPORT int cuptiSubscribe(void **subscriber, callback called, void *user)
 EXPORT int cuptiUnsubscribe(void *subscriber)
 {
     the.called = NULL;
+    the.is_shared = false;
+    note("unsubscribe");
     return subscriber == &the ? 0 : FAILED;
 }
 
@@ -112,11 +146,15 @@ EXPORT int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
         int domain;
         uint32_t id;
         const char *name;
-    } names[] = {
-        {DRIVER, LAUNCH, "cuLaunchKernel"},      {DRIVER, 442, "cuLaunchKernel_ptsz"},
-        {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"}, {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
-        {DRIVER, SET, "cuMemsetD8Async"},        {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
-        {RUNTIME, ALLOCATE, "cudaMalloc_v3020"}};
+    } names[] = {{DRIVER, LAUNCH, "cuLaunchKernel"},
+                 {DRIVER, 442, "cuLaunchKernel_ptsz"},
+                 {DRIVER, GRAPH_LAUNCH, "cuGraphLaunch"},
+                 {DRIVER, COPY, "cuMemcpyHtoDAsync_v2_ptsz"},
+                 {DRIVER, SET, "cuMemsetD8Async"},
+                 {RUNTIME, WAIT, "cudaStreamSynchronize_v3020"},
+                 {RUNTIME, ALLOCATE, "cudaMalloc_v3020"},
+                 {RUNTIME, PROFILER_START, "cudaProfilerStart_v4000"},
+                 {RUNTIME, PROFILER_STOP, "cudaProfilerStop_v4000"}};
     if (id >= MOST_IDS)
         return FAILED;
     *name = "cuSomethingElse";
@@ -130,6 +168,8 @@ EXPORT int cuptiActivityRegisterCallbacks(void (*request)(uint8_t **, size_t *, 
                                           void (*complete)(void *, uint32_t, uint8_t *, size_t,
                                                            size_t))
 {
+    if (!is_allowed("cuptiActivityRegisterCallbacks"))
+        return FAILED;
     the.request = request;
     the.complete = complete;
     return 0;
@@ -137,6 +177,8 @@ EXPORT int cuptiActivityRegisterCallbacks(void (*request)(uint8_t **, size_t *, 
 
 EXPORT int cuptiActivityEnable(int kind)
 {
+    if (!is_allowed("cuptiActivityEnable"))
+        return FAILED;
     if (mode_is("privileges"))
         return NO_PRIVILEGES;
     the.kinds[kind] = true;
@@ -145,34 +187,54 @@ EXPORT int cuptiActivityEnable(int kind)
 
 EXPORT int cuptiActivityDisable(int kind)
 {
+    if (!is_allowed("cuptiActivityDisable"))
+        return FAILED;
     the.kinds[kind] = false;
     return 0;
 }
 
 EXPORT int cuptiActivitySetAttribute(int attribute, size_t *size, void *value)
 {
-    if (attribute != 5 || *size != 1)
+    if (attribute != 5 || *size != 1 || !is_allowed("cuptiActivitySetAttribute"))
         return FAILED;
     the.zeroed = *(uint8_t *)value;
     return 0;
+}
+
+EXPORT int cuptiActivityEnableAllSyncRecords(uint8_t enable)
+{
+    the.records_queries = enable;
+    return 0;
+}
+
+EXPORT bool stub_records_queries(void)
+{
+    return the.records_queries;
 }
 
 EXPORT int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *count)
 {
     (void)context;
     (void)stream;
+    if (!is_allowed("cuptiActivityGetNumDroppedRecords"))
+        return FAILED;
     *count = the.dropped;
     the.dropped = 0;
     return 0;
 }
 
-EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+static int step(uint8_t *buffer, size_t valid, void **record)
 {
     uint8_t *next = *record ? (uint8_t *)*record + RECORD_BYTES : buffer;
     if (next + RECORD_BYTES > buffer + valid)
         return END_OF_BUFFER;
     *record = next;
     return 0;
+}
+
+EXPORT int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
+{
+    return is_allowed("cuptiActivityGetNextRecord") ? step(buffer, valid, record) : FAILED;
 }
 
 EXPORT int cuptiGetGraphNodeId(void *node, uint64_t *id)
@@ -188,7 +250,10 @@ static void hand_over(void)
     the.buffer = NULL;
     the.used = 0;
     pthread_mutex_unlock(&the.lock);
-    the.complete((void *)1, 0, buffer, size, used);
+    if (the.is_shared)
+        the.complete_shared(buffer, size, used, NULL);
+    else
+        the.complete((void *)1, 0, buffer, size, used);
     pthread_mutex_lock(&the.lock);
 }
 
@@ -216,7 +281,10 @@ static uint8_t *next_record(int kind)
         hand_over();
     if (!the.buffer) {
         size_t most;
-        the.request(&the.buffer, &the.size, &most);
+        if (the.is_shared)
+            the.request_shared(&the.buffer, &the.size, &most, NULL);
+        else
+            the.request(&the.buffer, &the.size, &most);
         for (size_t i = 0; the.zeroed && i < the.size; i++)
             if (the.buffer[i])
                 abort();
@@ -401,6 +469,117 @@ EXPORT void stub_strange(void)
     pthread_mutex_unlock(&the.lock);
 }
 
+/* Lets time pass. */
+EXPORT void stub_advance(uint64_t ns)
+{
+    the.ahead_ns += ns;
+}
+
+EXPORT const char *stub_log(void)
+{
+    return the.log;
+}
+
+EXPORT void stub_forget_log(void)
+{
+    the.log[0] = '\0';
+}
+
+#ifdef STUB_SHARED
+
+typedef struct subscriber_parameters {
+    size_t size;
+    const char *name;
+    char *old_name;
+    size_t old_name_bytes;
+    uint8_t allows_others, padding[7];
+} subscriber_parameters;
+
+EXPORT int cuptiSubscribe_v2(void **subscriber, callback called, void *user,
+                             const subscriber_parameters *parameters)
+{
+    bool is_right = parameters->size == 40 && parameters->allows_others && parameters->name;
+    if (!is_right || the.called || mode_is("refused") || mode_is("taken")) {
+        if (parameters->old_name_bytes >= 64)
+            strcpy(parameters->old_name, "CUPTI for Others");
+        return TAKEN;
+    }
+    the.called = called;
+    the.user = user;
+    the.is_shared = true;
+    *subscriber = &the;
+    note("subscribe");
+    return 0;
+}
+
+/* Whether a function for several subscribers may be called. */
+static bool is_ours(const void *subscriber)
+{
+    return subscriber == &the && the.is_shared;
+}
+
+EXPORT int cuptiGetTimestamp_v2(void *subscriber, uint64_t *time)
+{
+    *time = device_clock();
+    return is_ours(subscriber) && !mode_is("preview") ? 0 : FAILED;
+}
+
+EXPORT int cuptiActivityRegisterCallbacks_v2(void *subscriber,
+                                             void (*request)(uint8_t **, size_t *, size_t *,
+                                                             void *),
+                                             void (*complete)(uint8_t *, size_t, size_t, void *))
+{
+    note("register");
+    the.request_shared = request;
+    the.complete_shared = complete;
+    return is_ours(subscriber) ? 0 : FAILED;
+}
+
+EXPORT int cuptiActivityEnable_v2(void *subscriber, int kind, const void *configuration)
+{
+    note("enable");
+    if (!is_ours(subscriber) || configuration || !the.request_shared || mode_is("no kernels"))
+        return FAILED;
+    the.kinds[kind] = true;
+    return mode_is("privileges") ? NO_PRIVILEGES : 0;
+}
+
+EXPORT int cuptiActivityDisable_v2(void *subscriber, int kind, const void *configuration)
+{
+    note("disable");
+    the.kinds[kind] = false;
+    return is_ours(subscriber) && !configuration ? 0 : FAILED;
+}
+
+EXPORT int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid,
+                                         void **record)
+{
+    note("read");
+    return is_ours(subscriber) ? step(buffer, valid, record) : FAILED;
+}
+
+EXPORT int cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *context, uint32_t stream,
+                                                size_t *count)
+{
+    (void)context;
+    (void)stream;
+    *count = the.dropped;
+    the.dropped = 0;
+    return is_ours(subscriber) ? 0 : FAILED;
+}
+
+EXPORT int cuptiActivitySetAttribute_v2(void *subscriber, int attribute, const size_t *size,
+                                        const void *value)
+{
+    note("attribute");
+    if (!is_ours(subscriber) || attribute != 5 || *size != 1)
+        return FAILED;
+    the.zeroed = *(const uint8_t *)value;
+    return 0;
+}
+
+#endif
+
 EXPORT void stub_fail_launches(bool fail)
 {
     the.fails = fail;
@@ -409,4 +588,11 @@ EXPORT void stub_fail_launches(bool fail)
 EXPORT void stub_drop(size_t count)
 {
     the.dropped += count;
+}
+
+EXPORT void stub_profiler(bool start)
+{
+    uint32_t correlation = next_correlation(), id = start ? PROFILER_START : PROFILER_STOP;
+    tell(RUNTIME, id, 0, correlation);
+    tell(RUNTIME, id, 1, correlation);
 }

@@ -9,17 +9,19 @@
 #define MOST 40000
 
 static stub_device device;
-static pyro_device_work works[MOST];
+static pyro_device_work works[MOST], last_work;
 static char names[64][80];
 static pyro_device_call calls[MOST];
 static uint64_t call_times[MOST], nodes[64], originals[64];
 static size_t work_count, call_count, end_count, node_count, failed_count, captured_count;
 
+static uint64_t ahead_ns; /* of the system's clock */
+
 static uint64_t now(void)
 {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+    return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec + ahead_ns;
 }
 
 static double ns_per_unit(void)
@@ -29,8 +31,11 @@ static double ns_per_unit(void)
 
 static void call_begins(const pyro_device_call *call)
 {
-    call_times[call_count] = now();
-    calls[call_count++] = *call;
+    if (call_count < MOST) {
+        call_times[call_count] = now();
+        calls[call_count] = *call;
+    }
+    call_count++;
 }
 
 static void call_ends(const pyro_device_call *call)
@@ -56,6 +61,7 @@ static void add_work(const pyro_device_work *work)
         snprintf(names[work_count], sizeof names[0], "%s", work->name);
     if (work_count < MOST)
         works[work_count] = *work;
+    last_work = *work;
     work_count++;
 }
 
@@ -92,7 +98,7 @@ static int end(void **state)
 
 static void start(void)
 {
-    assert_int_equal(pyro_collector_start(&sink), PYRO_COLLECTOR_ON);
+    assert_int_equal(pyro_collector_start(&sink, true), PYRO_COLLECTOR_ON);
 }
 
 static void test_work_has_its_call_and_its_time(void **state)
@@ -126,6 +132,20 @@ static void test_work_has_its_call_and_its_time(void **state)
     assert_int_equal(works[0].duration_ns, 5000);
     assert_int_equal(status.records, 4);
     assert_int_equal(status.unfinished, 0);
+}
+
+static void test_few_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(pyro_collector_start(&sink, false), PYRO_COLLECTOR_ON);
+    device.launch("kernel", 10, 7);
+    device.copy(4096, 10);
+    device.set(4096, 10);
+    device.wait();
+    pyro_collector_stop();
+    assert_int_equal(work_count, 2);
+    assert_int_equal(works[1].kind, PYRO_WORK_COPY);
+    assert_int_equal(call_count, 4);
 }
 
 static void test_many_buffers_lose_nothing(void **state)
@@ -214,7 +234,7 @@ static void assert_refused(const char *mode, pyro_collector_state expected, cons
 {
     pyro_collector_status status;
     setenv("PYRO_STUB_CUPTI", mode, 1);
-    assert_int_equal(pyro_collector_start(&sink), expected);
+    assert_int_equal(pyro_collector_start(&sink, true), expected);
     pyro_collector_look(&status);
     assert_non_null(strstr(status.reason, text));
     assert_null(strchr(status.reason, '\n'));
@@ -236,6 +256,12 @@ static void test_missing_privileges(void **state)
     assert_refused("privileges", PYRO_COLLECTOR_NOT_ALLOWED, "administrators");
 }
 
+static void test_an_old_driver(void **state)
+{
+    (void)state;
+    assert_refused("driver", PYRO_COLLECTOR_TOO_OLD, "NVIDIA driver");
+}
+
 static void test_it_can_start_again(void **state)
 {
     (void)state;
@@ -249,8 +275,61 @@ static void test_it_can_start_again(void **state)
     assert_int_equal(call_count, 5);
 }
 
+static size_t resident_bytes(void)
+{
+    size_t pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file && fscanf(file, "%zu %zu", &pages, &resident) != 2)
+        resident = 0;
+    if (file)
+        fclose(file);
+    return resident * 4096;
+}
+
+/* Several buffers per simulated second. The clocks drift apart by 40 us per second. */
+static void pass_a_second(void)
+{
+    static const char *const kernels[] = {"_Z3addPfi", "_Z3mulPfi", "_Z4gemmPfi"};
+    for (size_t i = 0; i < 300; i++)
+        device.launch(kernels[i % 3], 1000, 7);
+    device.copy(4096, 500);
+    pyro_collector_flush();
+    device.advance(1000040000);
+    ahead_ns += 1000000000;
+}
+
+static void test_an_hour_takes_no_memory(void **state)
+{
+    (void)state;
+    size_t after_minutes = 0;
+    start();
+    assert_false(device.records_queries());
+    for (int second = 0; second < 3600; second++) {
+        if (second == 300) /* the arrays of this test are full */
+            after_minutes = resident_bytes();
+        pass_a_second();
+    }
+    uint64_t begun = now();
+    device.launch("last", 1000, 7);
+    pyro_collector_flush();
+    size_t grown = resident_bytes() - after_minutes;
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(work_count, 3600 * 301 + 1);
+    assert_int_equal(status.records, work_count);
+    assert_int_equal(status.dropped + status.malformed + status.unfinished, 0);
+    assert_in_range(status.buffers, 1, 16);
+    assert_true(grown < 1 << 20 || grown > SIZE_MAX / 2);
+    /* The times are as exact as at the start. */
+    assert_in_range(last_work.start, begun - status.clock_error_ns,
+                    now() + 2000 + status.clock_error_ns);
+    assert_in_range(last_work.duration_ns, 1000, 1000);
+    ahead_ns = 0;
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_work_has_its_call_and_its_time, begin, end),
+    cmocka_unit_test_setup_teardown(test_few_kinds, begin, end),
     cmocka_unit_test_setup_teardown(test_many_buffers_lose_nothing, begin, end),
     cmocka_unit_test_setup_teardown(test_a_flush_delivers_what_has_finished, begin, end),
     cmocka_unit_test_setup_teardown(test_graphs, begin, end),
@@ -258,7 +337,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, begin, end),
     cmocka_unit_test_setup_teardown(test_missing_privileges, begin, end),
+    cmocka_unit_test_setup_teardown(test_an_old_driver, begin, end),
     cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
+    cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
 
 UNIT_TESTS(tests, open_stub, NULL)

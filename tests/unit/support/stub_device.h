@@ -19,6 +19,8 @@ typedef struct stub_device {
     void (*strange)(void);
     void (*fail_launches)(bool fail);
     void (*drop)(size_t count);
+    void (*advance)(uint64_t ns);
+    bool (*records_queries)(void);
 } stub_device;
 
 static inline void stub_find(void *library, void *target, const char *name)
@@ -52,6 +54,8 @@ static inline bool stub_device_open(stub_device *device)
     stub_find(library, &device->strange, "stub_strange");
     stub_find(library, &device->fail_launches, "stub_fail_launches");
     stub_find(library, &device->drop, "stub_drop");
+    stub_find(library, &device->advance, "stub_advance");
+    stub_find(library, &device->records_queries, "stub_records_queries");
     return device->launch && device->drop;
 }
 

@@ -215,6 +215,9 @@ class WatchedAllocator final : public c10::Allocator
             return inner->allocate(bytes);
         } catch (...) {
             record_memory(nullptr, static_cast<int64_t>(bytes), true);
+            if (api->out_of_memory)
+                api->out_of_memory(static_cast<int64_t>(bytes),
+                                   static_cast<int>(c10::DeviceType::CPU), -1);
             throw;
         }
     }

@@ -140,10 +140,11 @@ class LayoutWriter
 {
   public:
     // False if the values have no layout: too many values, nested lists, or tensors with custom or
-    // too many sizes.
-    bool put(const c10::IValue *values, size_t count)
+    // too many sizes. `any_reals`: real numbers may have any value.
+    bool put(const c10::IValue *values, size_t count, bool any_reals = false)
     {
         size_t last = 0;
+        any_reals_ = any_reals;
         used_ = 0;
         if (!put_group(values, count))
             return false;
@@ -170,6 +171,7 @@ class LayoutWriter
 
   private:
     size_t used_;
+    bool any_reals_;
     alignas(Group) char room_[4096];
 
     Group *group_at(size_t offset)
@@ -196,7 +198,8 @@ class LayoutWriter
         bool fits = add(Group{static_cast<uint32_t>(count), 0, no_list, 0});
         for (size_t i = 0; i < count && fits; i++) {
             uint8_t tag = tag_of(values[i]);
-            uint32_t mask = mask_of_tag[tag] * sizeof *settings.value_masks;
+            bool any = any_reals_ && tag == real_tag;
+            uint32_t mask = (any ? 0 : mask_of_tag[tag]) * sizeof *settings.value_masks;
             fits = add(ExpectedValue{bits_of(values[i]), tag, mask});
         }
         for (size_t i = 0; i < count && fits; i++) {

@@ -5,6 +5,7 @@
 
 #include "layout.hpp"
 #include "torch_private.hpp"
+#include "varying.hpp"
 
 namespace
 {
@@ -58,6 +59,7 @@ struct OpPredictor {
     PredictedOp *open[PYRO_MOST_OPEN_SPANS]; // NULL: not stored
     OpenStack open_stacks[PYRO_MOST_OPEN_SPANS];
     PredictedOp *index[1u << index_bits]; // by hash of history and op
+    VaryingOps varying;
     alignas(64) char room[room_bytes];
 };
 
@@ -76,6 +78,7 @@ COLD OpPredictor *renew_predictor(pyro_recorder_thread *thread)
     std::memset(predictor->open, 0, sizeof predictor->open);
     std::memset(static_cast<void *>(predictor->open_stacks), 0, sizeof predictor->open_stacks);
     std::memset(predictor->index, 0, sizeof predictor->index);
+    predictor->varying.clear();
     thread_state.predictor = predictor;
     thread_state.last = reinterpret_cast<PredictedOp *>(predictor->room); // before the first op
     thread_state.last->next[0] = thread_state.last->next[1] = thread_state.expected = &no_op;
@@ -138,11 +141,12 @@ PredictedOp *append(pyro_recorder_thread *thread, OpPredictor *predictor, const 
     return op;
 }
 
-// The op with these ids after the current history; NULL if it cannot be stored.
+// The op with these ids after the current history; NULL if it cannot be stored. `any_reals`: its
+// real numbers change from call to call.
 PredictedOp *find_or_append(pyro_recorder_thread *thread, OpPredictor *predictor,
                             const at::RecordFunction &function,
                             c10::ArrayRef<const c10::IValue> values, uint32_t name_id,
-                            uint32_t inputs_id)
+                            uint32_t inputs_id, bool any_reals)
 {
     const PredictedOp *last = thread_state.last;
     uint64_t history = last->history << 4 | op_hash(last->name_id, last->inputs) >> 28;
@@ -154,7 +158,7 @@ PredictedOp *find_or_append(pyro_recorder_thread *thread, OpPredictor *predictor
             return op;
     }
     LayoutWriter layout;
-    PredictedOp *op = layout.put(values.data(), values.size())
+    PredictedOp *op = layout.put(values.data(), values.size(), any_reals)
                           ? append(thread, predictor, function.name(), layout)
                           : nullptr;
     if (!op)
@@ -179,12 +183,18 @@ PredictedOp *learn(pyro_recorder_thread *thread, OpPredictor *predictor,
     if (!inputs.put(values.data(), values.size())) {
         CutWriter writer;
         writer.values(values.data(), values.size());
+        if (predictor->varying.note(transient->name_id, writer.words, writer.count))
+            writer.count = forget_reals(writer.words, writer.count);
         transient->inputs = api->signature(thread, writer.words, writer.count);
         return transient;
     }
+    bool any_reals = predictor->varying.note(transient->name_id, inputs.words, inputs.count);
+    if (any_reals)
+        inputs.count = forget_reals(inputs.words, inputs.count);
     transient->inputs = inputs.count ? api->signature(thread, inputs.words, inputs.count) : 0;
     if (!transient->name_id || !(op = find_or_append(thread, predictor, function, values,
-                                                     transient->name_id, transient->inputs)))
+                                                     transient->name_id, transient->inputs,
+                                                     any_reals)))
         return transient;
     thread_state.last->next[1] = thread_state.last->next[0];
     return thread_state.last->next[0] = op;

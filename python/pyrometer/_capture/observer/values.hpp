@@ -123,6 +123,7 @@ inline uint8_t tag_of(const c10::IValue &value)
     return static_cast<uint8_t>(tag);
 }
 
+uint8_t real_tag;         // torch's tag of real numbers
 uint8_t mask_of_tag[256]; // index of Settings::value_masks: 0 no bits, 1 all, 2 a boolean's
 
 // Checks where torch stores bits, tags and sizes; false if the layout is unsupported.
@@ -147,6 +148,7 @@ bool learn_layout()
                 return false;
         mask_of_tag[tag_of(values[i])] = masks[i];
     }
+    real_tag = tag_of(values[2]);
     return true;
 }
 

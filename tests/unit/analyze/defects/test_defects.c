@@ -88,6 +88,10 @@ static void lost_kernels(void **state)
     expect(&text, "");
     launches(&text, 40, 40, 40);
     expect(&text, "no-device-events:40 ");
+    event(&text, "cpu_op", "aten::record_stream", 100, 1, 900, 5, "");
+    expect(&text, "no-device-events:1 ");
+    event(&text, "cpu_op", "aten::mm", 100, 1, 900, 5, ""); /* near miss: a run without a device */
+    expect(&text, "");
     launches(&text, 20, 0, 20);
     for (int i = 0; i < 20; i++) {
         launch(&text, 100 + i, 4000 + i * 100);

@@ -2,6 +2,10 @@
 #include "analyze_maker.h"
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #define US INT64_C(1000)
 #define MS INT64_C(1000000)
 
@@ -274,16 +278,55 @@ static void test_random_traces_add_up(void **state)
     }
 }
 
+/* Analyses planted/cause-<name>.<kind>.json; false when the file does not exist. */
+static bool read_planted(pyro_cause cause, const char *kind, int64_t *time_ns)
+{
+    const char *files = getenv("PYRO_TEST_FILES");
+    char path[1024];
+    pyro_trace *trace;
+    pyro_analysis *analysis;
+    pyro_error error = {0};
+    snprintf(path, sizeof path, "%s/../trace/planted/cause-%s.%s.json",
+             files ? files : "tests/files", pyro_cause_name(cause), kind);
+    if (access(path, F_OK) != 0)
+        return false;
+    if (pyro_trace_open(&trace, path, NULL, &error) != PYRO_OK ||
+        pyro_trace_analyze(&analysis, trace, NULL, &error) != PYRO_OK)
+        fail_msg("%s: %s", path, error.message);
+    check_sums(analysis);
+    check_places(analysis);
+    *time_ns = time_of(analysis, cause);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+    return true;
+}
+
+/* Every cause has a planted file in which it takes time, and one in which it nearly does. */
+static void test_every_cause_is_planted(void **state)
+{
+    (void)state;
+    static const char *const kinds[] = {"hit", "miss", "hit2", "miss2"};
+    for (int i = 0; i < PYRO_CAUSE_COUNT * 4; i++) {
+        pyro_cause cause = (pyro_cause)(i / 4);
+        const char *kind = kinds[i % 4];
+        int64_t time_ns;
+        if (!read_planted(cause, kind, &time_ns)) {
+            if (i % 4 < 2)
+                fail_msg("planted/cause-%s.%s.json is missing", pyro_cause_name(cause), kind);
+            continue;
+        }
+        bool is_hit = kind[0] == 'h';
+        if (is_hit ? time_ns < 50 * US : time_ns != 0)
+            fail_msg("cause-%s.%s: %lld ns", pyro_cause_name(cause), kind, (long long)time_ns);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_cut_at_launch),
-    cmocka_unit_test(test_first_copy_waits),
-    cmocka_unit_test(test_blocked_after_launching),
-    cmocka_unit_test(test_synchronisation),
-    cmocka_unit_test(test_slow_launch),
-    cmocka_unit_test(test_loading_and_threads),
-    cmocka_unit_test(test_peers),
-    cmocka_unit_test(test_without_device),
-    cmocka_unit_test(test_random_traces_add_up),
+    cmocka_unit_test(test_every_cause_is_planted), cmocka_unit_test(test_cut_at_launch),
+    cmocka_unit_test(test_first_copy_waits),       cmocka_unit_test(test_blocked_after_launching),
+    cmocka_unit_test(test_synchronisation),        cmocka_unit_test(test_slow_launch),
+    cmocka_unit_test(test_loading_and_threads),    cmocka_unit_test(test_peers),
+    cmocka_unit_test(test_without_device),         cmocka_unit_test(test_random_traces_add_up),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

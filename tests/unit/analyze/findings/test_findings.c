@@ -2,6 +2,7 @@
 #include "analyze/findings/findings.h"
 #include "unit.h"
 
+#include <dirent.h>
 #include <pyrometer/trace.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,11 +96,11 @@ static void check_hit(const pyro_analysis *analysis, const char *id, const char 
 static void test_every_row_is_planted(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"hit", "hit2"};
-    for (size_t i = 0; i < ROW_COUNT * 2; i++) {
+    static const char *const kinds[] = {"hit", "hit2", "hit3", "hit4", "hit5"};
+    for (size_t i = 0; i < ROW_COUNT * 5; i++) {
         pyro_trace *trace;
         pyro_analysis *analysis;
-        const char *id = rows[i / 2].id, *kind = kinds[i % 2];
+        const char *id = rows[i / 5].id, *kind = kinds[i % 5];
         if (!open_if_planted(id, kind, &trace, &analysis)) {
             assert_string_not_equal(kind, "hit");
             continue;
@@ -127,6 +128,110 @@ static void test_near_misses(void **state)
             fail_msg("%s.%s triggers it", id, kind);
         pyro_analysis_free(analysis);
         pyro_trace_close(trace);
+    }
+}
+
+/* Rows of advice.def, and what planted traces show of them. */
+typedef struct advice_row {
+    const char *id, *text;
+    bool is_conditional;
+    bool is_given, is_left_out; /* in the advice of its finding in some trace */
+} advice_row;
+
+/* The advice that an analysis gives for a row of findings.def; NULL: it was not found. */
+static const char *advice_for(const pyro_analysis *analysis, const char *id)
+{
+    const pyro_finding *finding = find(analysis, id);
+    for (size_t i = 0; !finding && i < analysis->finding_part_count; i++)
+        if (!strcmp(analysis->finding_parts[i].id, id))
+            return analysis->finding_parts[i].advice;
+    return finding ? finding->advice : NULL;
+}
+
+static void note_advice(const pyro_analysis *analysis, advice_row *advices, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *given = advice_for(analysis, advices[i].id);
+        if (!given)
+            continue;
+        bool has_text = strstr(given, advices[i].text) != NULL;
+        advices[i].is_given |= has_text;
+        advices[i].is_left_out |= !has_text;
+    }
+}
+
+/* Every row of advice.def is given in a planted trace and, if it has a condition, left out in
+ * another that has the finding. */
+static void test_every_advice_is_planted(void **state)
+{
+    (void)state;
+    advice_row advices[] = {
+#define ADVICE(id, needs, unless, text) {id, text, ((needs) | (unless)) != 0, false, false},
+#include "analyze/findings/advice.def"
+    };
+    size_t count = sizeof advices / sizeof *advices;
+    const char *files = getenv("PYRO_TEST_FILES");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/../trace/planted", files ? files : "tests/files");
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    for (struct dirent *entry; (entry = readdir(folder));) {
+        pyro_trace *trace;
+        pyro_analysis *analysis;
+        char id[256] = "";
+        if (!strstr(entry->d_name, ".json"))
+            continue;
+        snprintf(id, sizeof id, "%.*s", (int)(strlen(entry->d_name) - strlen(".json")),
+                 entry->d_name);
+        char *kind = strchr(id, '.');
+        assert_non_null(kind);
+        *kind++ = '\0';
+        open_planted(id, kind, &trace, &analysis);
+        note_advice(analysis, advices, count);
+        pyro_analysis_free(analysis);
+        pyro_trace_close(trace);
+    }
+    closedir(folder);
+    size_t missing = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool is_shown = advices[i].is_given &&
+                        (advices[i].is_left_out || !advices[i].is_conditional);
+        if (!is_shown)
+            print_error("%s: %s: %.60s\n", advices[i].id,
+                        advices[i].is_given ? "never left out" : "never given", advices[i].text);
+        missing += !is_shown;
+    }
+    assert_int_equal(missing, 0);
+}
+
+/* Findings of one family are one finding with parts: every member is found, and none stands beside
+ * another. */
+static void test_every_family_is_planted(void **state)
+{
+    (void)state;
+    static const char *const families[][8] = {
+#define FAMILY(...) {__VA_ARGS__},
+#include "analyze/findings/families.def"
+#undef FAMILY
+    };
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++) {
+        bool has_parts = false;
+        for (size_t m = 0; families[f][m / 2]; m++) {
+            pyro_trace *trace;
+            pyro_analysis *analysis;
+            size_t leaders = 0;
+            if (!open_if_planted(families[f][m / 2], m % 2 ? "hit2" : "hit", &trace, &analysis))
+                continue;
+            for (size_t i = 0; families[f][i]; i++)
+                leaders += find(analysis, families[f][i]) != NULL;
+            assert_int_equal(leaders, 1);
+            for (size_t i = 0; families[f][i]; i++)
+                has_parts |= !find(analysis, families[f][i]) && has(analysis, families[f][i]);
+            pyro_analysis_free(analysis);
+            pyro_trace_close(trace);
+        }
+        if (!has_parts)
+            fail_msg("%s: no planted trace has two of its family", families[f][0]);
     }
 }
 
@@ -319,6 +424,8 @@ static void test_calls_that_execute(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_row_is_planted),
     cmocka_unit_test(test_near_misses),
+    cmocka_unit_test(test_every_advice_is_planted),
+    cmocka_unit_test(test_every_family_is_planted),
     cmocka_unit_test(test_rows_are_distinct_and_ordered),
     cmocka_unit_test(test_most_gain_comes_first),
     cmocka_unit_test(test_severity),

@@ -132,9 +132,44 @@ static void test_shares(void **state)
     expect_share(-INFINITY, 1, "<-1e14%");
 }
 
+static void expect_parsed(const char *text, int64_t expected)
+{
+    int64_t duration_ns = -1;
+    assert_int_equal(pyro_parse_duration(text, &duration_ns), expected != 0);
+    if (expected)
+        assert_int_equal(duration_ns, expected);
+}
+
+static void test_parsed_durations(void **state)
+{
+    (void)state;
+    expect_parsed("30s", 30000000000);
+    expect_parsed("1.5 ms", 1500000);
+    expect_parsed("250us", 250000);
+    expect_parsed("7ns", 7);
+    expect_parsed("2min", 120000000000);
+    expect_parsed("1h", 3600000000000);
+    static const char *const bad[] = {"", "s", "30", "30 S", "-1s", "0s", "1e9h", "nan s", "5 m"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        expect_parsed(bad[i], 0);
+}
+
+static void test_parsed_sizes(void **state)
+{
+    (void)state;
+    uint64_t bytes = 0;
+    assert_true(pyro_parse_size("64KiB", &bytes) && bytes == 65536);
+    assert_true(pyro_parse_size("1.5M", &bytes) && bytes == 3 << 19);
+    assert_true(pyro_parse_size("1000", &bytes) && bytes == 1000);
+    assert_false(pyro_parse_size("much", &bytes) || pyro_parse_size("0", &bytes) ||
+                 pyro_parse_size("1Q", &bytes));
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_counts), cmocka_unit_test(test_bytes),  cmocka_unit_test(test_durations),
-    cmocka_unit_test(test_exact),  cmocka_unit_test(test_shares),
+    cmocka_unit_test(test_counts),       cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_durations),    cmocka_unit_test(test_exact),
+    cmocka_unit_test(test_shares),       cmocka_unit_test(test_parsed_durations),
+    cmocka_unit_test(test_parsed_sizes),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -105,7 +105,8 @@ static const pyro_kernel_row kernels[] = {
      .median_ns = 25 * MS,
      .tensor_core = true,
      .occupancy_percent = 37.5,
-     .waves = -1},
+     .waves = -1,
+     .source = ""},
 };
 
 static const pyro_gap_row gaps[] = {

@@ -1,0 +1,303 @@
+"""The flight recorder: a trigger saves the last part of a run, and recording goes on."""
+
+import contextlib
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+import torch
+from torch import nn
+
+import pyrometer
+from pyrometer._testing import core, observer_build
+
+HERE = pathlib.Path(__file__).resolve().parent
+STUBS = HERE.parents[1] / "unit" / "device"
+TOOL = os.path.abspath(os.environ.get("PYRO_TOOL", HERE.parents[2] / "build/pyrometer"))
+
+pytestmark = pytest.mark.needs_observer
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.wide = nn.Linear(64, 256)
+        self.narrow = nn.Linear(256, 8)
+
+    def forward(self, x):
+        return self.narrow(torch.relu(self.wide(x)))
+
+
+def names(c):
+    return [os.path.basename(path) for path in c.saved_files]
+
+
+def first_screen(path):
+    done = subprocess.run([TOOL, "trace", path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def train(model, steps, slow=None, pause_s=0.0):
+    """Steps of at least 2 ms; one may pause in the forward of a layer."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for step in range(1, steps + 1):
+        optimizer.zero_grad()
+        loss = model(torch.randn(4, 64)).sum()
+        time.sleep(0.002 if step != slow else pause_s)
+        loss.backward()
+        optimizer.step()
+
+
+def test_a_slow_step_at_random_is_saved_and_named(tmp_path, capsys):
+    slow = random.randint(15, 35)
+    with pyrometer.capture(tmp_path / "run.pyro", keep_last="20s", on="slow-step:100x") as c:
+        # A busy machine may delay any step, but not by this much.
+        train(Net(), 40, slow, pause_s=2.0)
+    assert names(c) == ["run.slow-step-1.pyro"]
+    trace = pyrometer.trace(c.saved_files[0])
+    assert trace.trigger == "slow-step"
+    # The first optimizer step begins step 1, so the slow one is the one before in its count.
+    assert f"step {slow - 1} took 2." in trace.trigger_text
+    steps = {row["number"]: row["span_ns"] for row in trace.steps}
+    assert max(steps, key=steps.get) == slow - 1 and steps[slow - 1] > 1.9e9
+    assert {"", "wide", "narrow"} <= set(trace.layers["path"])
+    screen = " ".join(first_screen(c.saved_files[0]).split())
+    assert f"Saved on: slow-step: step {slow - 1} took 2." in screen
+    assert "Slow step: Python outside ops 2." in screen and f"--step {slow - 1} " in screen
+    assert "saved" in capsys.readouterr().err
+
+
+def test_out_of_memory_names_who_held_it(tmp_path):
+    model, kept = Net(), []
+    with (
+        pyrometer.capture(tmp_path / "run.pyro", keep_last="30s", on=["oom"]) as c,
+        contextlib.suppress(RuntimeError),
+    ):
+        hook = model.wide.register_forward_hook(lambda *call: kept.append(call[2]))
+        for _ in range(3):
+            model(torch.randn(1000, 64))
+        hook.remove()
+        torch.empty(1 << 50)
+    assert names(c) == ["run.oom-1.pyro"]
+    trace = pyrometer.trace(c.saved_files[0])
+    cpu = next(row for row in trace.memory if row["device"] == "cpu")
+    assert cpu["failed_bytes"] == 4 << 50
+    screen = first_screen(c.saved_files[0])
+    assert "Out of memory:" in screen and "Live when memory ran out" in screen
+    held = next(line for line in screen.splitlines() if line.strip().startswith("wide"))
+    assert "aten::addmm" in held and "3" in held.split() and len(kept) == 3
+
+
+def test_uncaught_exceptions_with_their_frame(tmp_path):
+    def fail():
+        raise ValueError("a bad batch")
+
+    with pytest.raises(ValueError, match="a bad batch"):
+        with pyrometer.capture(tmp_path / "run.pyro", on="exception") as c:
+            Net()(torch.ones(1, 64))
+            fail()
+    trace = pyrometer.trace(tmp_path / "run.exception-1.pyro")
+    assert trace.trigger_text.startswith("ValueError: a bad batch, at ")
+    assert trace.trigger_text.endswith(": fail")
+    assert names(c) == ["run.exception-1.pyro"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_exceptions_of_threads(tmp_path):
+    def fail():
+        raise KeyError("mine")
+
+    with pyrometer.capture(tmp_path / "run.pyro", on="exception") as c:
+        Net()(torch.ones(1, 64))
+        before = threading.excepthook
+        thread = threading.Thread(target=fail)
+        thread.start()
+        thread.join()
+    assert threading.excepthook is not before
+    assert names(c) == ["run.exception-1.pyro"]
+    assert "KeyError" in pyrometer.trace(c.saved_files[0]).trigger_text
+
+
+def test_signals_reach_the_program_too(tmp_path):
+    seen = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
+    try:
+        with pyrometer.capture(tmp_path / "run.pyro", on=["SIGUSR1", "signal"]) as c:
+            Net()(torch.ones(1, 64))
+            os.kill(os.getpid(), signal.SIGUSR1)
+            os.kill(os.getpid(), signal.SIGUSR2)  # by itself it would end the process
+            while len(c.saved_files) < 2:
+                time.sleep(0.01)
+        assert sorted(names(c)) == ["run.SIGUSR1-1.pyro", "run.SIGUSR2-1.pyro"]
+        assert seen == [1]
+        for path in c.saved_files:
+            assert pyrometer.trace(path).trigger in ("SIGUSR1", "SIGUSR2")
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+
+
+def test_memory_stays_flat_over_many_steps(tmp_path):
+    model = Net()
+    with pyrometer.capture(
+        tmp_path / "run.pyro", max_size=2 << 20, keep_last="100 steps", on="slow-step:1000x"
+    ):
+        sizes = []
+        for _ in range(4):
+            for _ in range(300):
+                model(torch.randn(4, 64))
+            sizes.append(core.recorder_status()["file_bytes"])
+    assert max(sizes) <= (2 << 20) + (256 << 10)
+
+
+def test_saving_by_hand_and_the_limit_of_files(tmp_path, capsys):
+    with pyrometer.capture(tmp_path / "run.pyro", on="oom", max_files=2) as c:
+        Net()(torch.ones(1, 64))
+        assert [c.save("first"), c.save(), c.save()] == [True, True, False]
+    assert names(c) == ["run.save-1.pyro", "run.save-2.pyro"]
+    assert c.status["skipped_triggers"] == 1
+    assert pyrometer.trace(c.saved_files[0]).trigger_text == "first"
+    assert pyrometer.trace(tmp_path / "run.pyro").trigger is None
+    assert capsys.readouterr().err.count("saved") == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"keep_last": "30"}, "neither a time nor a number of steps"),
+        ({"on": "slow"}, "unknown trigger"),
+        ({"on": ["slow-step:fast"]}, "slow-step:1.5x"),
+        ({"keep_last": True}, "max_size"),
+    ],
+)
+def test_refusals(tmp_path, options, message):
+    with pytest.raises(ValueError, match=message):
+        pyrometer.capture(tmp_path / "run.pyro", **options)
+    with pytest.raises(ValueError, match="need a path"):
+        pyrometer.capture(on="oom")
+
+
+def test_without_the_observer_layers_are_recorded(tmp_path, monkeypatch, capsys):
+    def fail(flags):
+        raise observer_build.Unavailable("no compiler")
+
+    monkeypatch.setattr(observer_build, "start", fail)
+    with pyrometer.capture(tmp_path / "run.pyro", on="oom") as c:
+        Net()(torch.ones(1, 64))
+        c.save()
+    trace = pyrometer.trace(c.saved_files[0])
+    assert trace.layers["path"] == ["", "wide", "narrow"] and not len(trace.ops)
+    assert "ops are not recorded: no compiler" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.json"))
+
+
+@pytest.fixture(scope="module")
+def scenarios(tmp_path_factory):
+    """What flight_driver.py found, by scenario, in one process."""
+    compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    folder = tmp_path_factory.mktemp("flight")
+    stubs = []
+    for name in ("cupti_stub", "nvtx_stub"):
+        stubs.append(folder / f"lib{name}.so")
+        flags = ["-shared", "-fPIC", "-D_GNU_SOURCE", "-o", str(stubs[-1])]
+        source = str(STUBS / f"{name}.c")
+        subprocess.run([*compiler.split(), *flags, source, "-lpthread"], check=True)
+    done = subprocess.run(
+        [sys.executable, HERE / "flight_driver.py", *stubs, folder],
+        capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_layers_as_nvtx_ranges(scenarios):
+    assert scenarios["ranges"] == {
+        "inside": ["<Net", "<body", "<body.0", ">", "<body.1", ">", ">", ">"],
+        "after": [],
+    }
+    assert scenarios["ranges_of_exceptions"] == ["<Net", ">"]
+
+
+def test_profiled_steps_as_nvtx_ranges(scenarios):
+    found = scenarios["profiled_steps"]
+    assert found["calls"] == ["start", "stop"]
+    step = ["<ProfilerStep#{}", "<Linear", ">", ">"]
+    assert found["seen"] == [one.format(number) for number in (1, 2) for one in step]
+
+
+def test_a_server_controls_what_is_recorded(scenarios):
+    found = scenarios["profiler_windows"]
+    assert found["names"] == ["server.cuda-profiler-1.pyro"]
+    assert found["calls"] == 3 and found["kernels"] == 3
+    assert "cudaProfilerStart" in found["text"]
+
+
+class Cudart:
+    """Stands for torch._C._cudart of a torch with CUDA."""
+
+    def __init__(self):
+        self.calls = []
+
+    def cudaProfilerStart(self):
+        self.calls.append("start")
+
+    def cudaProfilerStop(self):
+        self.calls.append("stop")
+
+
+def test_windows_by_torch(tmp_path, monkeypatch):
+    cudart, model = Cudart(), Net()
+    monkeypatch.setattr(torch._C, "_cudart", cudart, raising=False)
+    with pyrometer.capture(tmp_path / "run.pyro", on="cuda-profiler") as c:
+        model(torch.ones(1, 64))
+        torch._C._cudart.cudaProfilerStart()
+        model(torch.ones(2, 64))
+        torch._C._cudart.cudaProfilerStop()
+    assert cudart.calls == ["start", "stop"]
+    assert pyrometer.trace(c.saved_files[0]).layers["calls"][0] == 1
+    assert cudart.cudaProfilerStart.__name__ == "cudaProfilerStart"
+
+
+PROGRAM = """
+import time, torch
+from torch import nn
+class Net(nn.Module):
+    def forward(self, x):
+        time.sleep(1.5 if step == 20 else 0.001)
+        return x + 1
+model = Net()
+for step in range(1, 31):
+    model(torch.ones(2, 8))
+def fail():
+    raise ValueError("mine")
+fail()
+"""
+
+
+def test_run(tmp_path):
+    (tmp_path / "serve.py").write_text(PROGRAM)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    package = str(pathlib.Path(pyrometer.__file__).parents[1])
+    environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [TOOL, "run", "--python", sys.executable, "--keep-last", "20s", "--on",
+         "slow-step:200x,oom,exception,SIGUSR2", "serve.py"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+    assert done.returncode == 1 and "ValueError: mine" in done.stderr
+    saved = sorted(path.name for path in tmp_path.glob("serve.*-*.pyro"))
+    assert saved == ["serve.exception-1.pyro", "serve.slow-step-1.pyro"]
+    assert "pyrometer: saved serve.slow-step-1.pyro: call 20 of Net took 1." in done.stderr
+    text = pyrometer.trace(tmp_path / "serve.exception-1.pyro").trigger_text
+    assert text.startswith("ValueError: mine, at ") and text.endswith("serve.py(12): fail")
+    assert "next: pyrometer trace serve.slow-step-1.pyro" in done.stderr

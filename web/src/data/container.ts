@@ -1,0 +1,135 @@
+// Reads the data of the page: a header in JSON and sections of bytes (src/report/page/page.h).
+
+/** The newest version that this page can show. */
+export const NEWEST_VERSION = 1;
+
+interface SectionHead {
+  name: string;
+  code: "json" | "varint" | "delta" | "byte";
+  count: number;
+  offset: number;
+  bytes: number;
+}
+
+interface PartHead {
+  kind: string;
+  name: string;
+  sections: SectionHead[];
+}
+
+interface Head {
+  schema: string;
+  made_by: string;
+  title: string;
+  parts: PartHead[];
+}
+
+/** One result: its JSON and its columns, which are decoded when they are asked for. */
+export class Part {
+  private readonly cache = new Map<string, Float64Array | Uint8Array>();
+  private parsed = new Map<string, unknown>();
+
+  constructor(
+    private readonly head: PartHead,
+    private readonly bytes: Uint8Array,
+  ) {}
+
+  get kind(): string {
+    return this.head.kind;
+  }
+
+  get name(): string {
+    return this.head.name;
+  }
+
+  has(name: string): boolean {
+    return this.head.sections.some((section) => section.name === name);
+  }
+
+  private section(name: string): SectionHead {
+    const found = this.head.sections.find((section) => section.name === name);
+    if (!found) throw new Error(`the data has no section "${name}"`);
+    return found;
+  }
+
+  json<T>(name: string): T {
+    if (!this.parsed.has(name)) {
+      const { offset, bytes } = this.section(name);
+      const text = new TextDecoder().decode(this.bytes.subarray(offset, offset + bytes));
+      this.parsed.set(name, JSON.parse(text));
+    }
+    return this.parsed.get(name) as T;
+  }
+
+  column(name: string): Float64Array | Uint8Array {
+    let column = this.cache.get(name);
+    if (!column) {
+      const section = this.section(name);
+      const bytes = this.bytes.subarray(section.offset, section.offset + section.bytes);
+      column = section.code === "byte" ? bytes : decodeVarints(bytes, section);
+      this.cache.set(name, column);
+    }
+    return column;
+  }
+}
+
+/** Numbers up to 2^53 stay exact, which is 104 days in nanoseconds. */
+function decodeVarints(bytes: Uint8Array, section: SectionHead): Float64Array {
+  const numbers = new Float64Array(section.count);
+  let at = 0;
+  let before = 0;
+  for (let i = 0; i < section.count; i++) {
+    let number = 0;
+    let factor = 1;
+    for (;;) {
+      const byte = bytes[at++];
+      number += (byte & 0x7f) * factor;
+      if (byte < 0x80) break;
+      factor *= 128;
+    }
+    if (section.code === "delta") {
+      const difference = number % 2 === 0 ? number / 2 : -(number + 1) / 2;
+      number = before + difference;
+      before = number;
+    }
+    numbers[i] = number;
+  }
+  return numbers;
+}
+
+export interface PageData {
+  title: string;
+  madeBy: string;
+  parts: Part[];
+}
+
+async function inflate(bytes: Uint8Array): Promise<Uint8Array> {
+  const stream = new Blob([bytes as BlobPart]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+function fromBase64(text: string): Uint8Array {
+  const binary = atob(text.trim());
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) bytes[i] = binary.charCodeAt(i);
+  return bytes;
+}
+
+/** Splits inflated bytes into the header and its parts. */
+export function readContainer(bytes: Uint8Array): PageData {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const length = view.getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Head;
+  const version = Number(/^pyrometer\.page\/(\d+)$/.exec(head.schema)?.[1] ?? NaN);
+  if (!(version <= NEWEST_VERSION))
+    throw new Error(
+      `the data has the version "${head.schema}", which is newer than this page can show (pyrometer.page/${NEWEST_VERSION})`,
+    );
+  const rest = bytes.subarray(4 + length);
+  return { title: head.title, madeBy: head.made_by, parts: head.parts.map((part) => new Part(part, rest)) };
+}
+
+export async function readPage(text: string): Promise<PageData> {
+  if (text.startsWith("@")) throw new Error("this is the page without data; pyrometer report fills it");
+  return readContainer(await inflate(fromBase64(text)));
+}

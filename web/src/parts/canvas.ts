@@ -1,0 +1,67 @@
+// A canvas that follows the size of its box and the theme, and draws once per frame.
+import { useEffect, useRef } from "preact/hooks";
+
+export type Draw = (context: CanvasRenderingContext2D, width: number, height: number) => void;
+
+export interface CanvasHandle {
+  canvas: { current: HTMLCanvasElement | null };
+  redraw: () => void;
+}
+
+export function useCanvas(height: number, draw: Draw): CanvasHandle {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const latest = useRef(draw);
+  const pending = useRef(0);
+  latest.current = draw;
+
+  const redraw = () => {
+    if (pending.current) return;
+    pending.current = requestAnimationFrame(() => {
+      pending.current = 0;
+      const element = canvas.current;
+      const context = element?.getContext("2d");
+      if (!element || !context) return;
+      const ratio = window.devicePixelRatio || 1;
+      const width = element.clientWidth;
+      const wanted = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
+      if (element.width !== wanted.width || element.height !== wanted.height) Object.assign(element, wanted);
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.clearRect(0, 0, width, height);
+      latest.current(context, width, height);
+    });
+  };
+
+  useEffect(() => {
+    const element = canvas.current!;
+    element.style.height = `${height}px`;
+    const observer = new ResizeObserver(redraw);
+    observer.observe(element);
+    const theme = window.matchMedia("(prefers-color-scheme: dark)");
+    theme.addEventListener("change", redraw);
+    window.addEventListener("pyrometer-theme", redraw);
+    return () => {
+      observer.disconnect();
+      theme.removeEventListener("change", redraw);
+      window.removeEventListener("pyrometer-theme", redraw);
+      cancelAnimationFrame(pending.current);
+      pending.current = 0;
+    };
+  }, [height]);
+  useEffect(redraw);
+  return { canvas, redraw };
+}
+
+/** Text that fits into `width`, cut with an ellipsis; "" where not even two letters fit. */
+export function fitText(context: CanvasRenderingContext2D, text: string, width: number): string {
+  const perLetter = 6.6;
+  if (width < 3 * perLetter) return "";
+  if (text.length * perLetter * 1.15 < width || context.measureText(text).width <= width) return text;
+  let low = 1;
+  let high = Math.min(text.length, Math.ceil(width / 3));
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(text.slice(0, middle) + "…").width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low > 1 ? text.slice(0, low) + "…" : "";
+}

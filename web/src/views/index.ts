@@ -1,0 +1,59 @@
+// Which views a result has: one row per kind.
+import type { View } from "../app";
+import type { Part } from "../data/container";
+import { onDevice, type TraceResult } from "../data/trace";
+import { count } from "../format";
+import { Answer } from "./answer";
+import { BenchView } from "./bench";
+import { CostLayers, CostSummary } from "./cost";
+import { Flame } from "./flame";
+import { Layers } from "./layers";
+import { Memory } from "./memory";
+import { RanksView } from "./ranks";
+import { Roofline } from "./roofline";
+import { Kernels, Ops } from "./rows";
+import { Everything } from "./everything";
+import { TimelineView } from "./timeline";
+
+function traceViews(part: Part): View[] {
+  const trace = part.json<TraceResult>("result");
+  const views: View[] = [{ id: "answer", title: "Answer", show: Answer }];
+  if (trace.layers.length > 0) views.push({ id: "layers", title: "Layers", show: Layers });
+  if (part.has("timeline")) {
+    views.push({ id: "flame", title: "Flame", show: Flame });
+    views.push({ id: "timeline", title: "Timeline", show: TimelineView });
+  }
+  if (trace.layers.some((layer) => layer.flops && layer.bytes))
+    views.push({ id: "roofline", title: "Roofline", show: Roofline });
+  views.push({ id: "memory", title: "Memory", show: Memory });
+  views.push({ id: "ops", title: "Ops", show: Ops });
+  if (onDevice(trace)) views.push({ id: "kernels", title: "Kernels", show: Kernels });
+  return views;
+}
+
+const BY_KIND: Record<string, (part: Part) => View[]> = {
+  trace: traceViews,
+  cost: () => [
+    { id: "cost", title: "Cost", show: CostSummary },
+    { id: "layers", title: "Layers", show: CostLayers },
+  ],
+  bench: () => [{ id: "bench", title: "Bench", show: BenchView }],
+  ranks: () => [{ id: "ranks", title: "Ranks", show: RanksView }],
+};
+
+export function viewsOf(part: Part): View[] {
+  const known = BY_KIND[part.kind];
+  const all: View = { id: "all", title: "All numbers", show: Everything };
+  return known ? [...known(part), all] : [all];
+}
+
+export function conditionsOf(part: Part): string {
+  if (part.kind !== "trace") return "";
+  const trace = part.json<TraceResult>("result");
+  const parts = [trace.device ?? "CPU only", `${count(trace.events)} events`];
+  if (trace.steps.length > 0)
+    parts.push(`${trace.steps.length} ${trace.steps.length === 1 ? "step" : "steps"}${trace.steps_inferred ? " (inferred)" : ""}`);
+  const recorded = [trace.has_stacks && "stacks", trace.has_shapes && "shapes", trace.has_memory && "memory"].filter(Boolean);
+  if (recorded.length > 0) parts.push(`with ${recorded.join(", ")}`);
+  return parts.join(" · ");
+}

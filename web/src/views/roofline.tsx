@@ -1,0 +1,123 @@
+// Layers by arithmetic intensity and FLOP/s, both axes logarithmic.
+import { scaleLog } from "d3-scale";
+import { useState } from "preact/hooks";
+import type { ViewProps } from "../app";
+import { layerOwnTime, type LayerRow, type TraceResult } from "../data/trace";
+import { amount, bytes, name, rate, share, time } from "../format";
+import { series } from "../palette";
+
+const WIDTH = 1100;
+const HEIGHT = 520;
+const MARGIN = { left: 84, right: 24, top: 20, bottom: 52 };
+
+interface Dot {
+  layer: LayerRow;
+  intensity: number;
+  speed: number;
+  ns: number;
+}
+
+export function dotsOf(trace: TraceResult): Dot[] {
+  const leaves = new Set(trace.layers.map((_layer, i) => i));
+  trace.layers.forEach((layer) => layer.parent != null && leaves.delete(layer.parent));
+  return trace.layers
+    .filter((layer, i) => leaves.has(i) && layer.flops && layer.bytes && layer.flops_per_s)
+    .map((layer) => ({
+      layer,
+      intensity: layer.flops! / layer.bytes!,
+      speed: layer.flops_per_s!,
+      ns: layerOwnTime(trace, layer),
+    }));
+}
+
+function decades(domain: [number, number]): number[] {
+  const ticks: number[] = [];
+  for (let power = Math.floor(Math.log10(domain[0])); 10 ** power <= domain[1]; power++) if (10 ** power >= domain[0]) ticks.push(10 ** power);
+  return ticks;
+}
+
+export function Roofline({ part, place }: ViewProps) {
+  const trace = part.json<TraceResult>("result");
+  const dots = dotsOf(trace);
+  const [over, setOver] = useState<Dot | null>(null);
+  if (dots.length === 0) return <p>No layer has FLOPs, bytes and a time. Record with shapes to get them.</p>;
+  const known = trace.layers.find((layer) => layer.peak_share && layer.flops_per_s);
+  const peak = known ? known.flops_per_s! / known.peak_share! : null;
+  const x = scaleLog()
+    .domain([Math.min(0.1, ...dots.map((dot) => dot.intensity)) / 1.5, Math.max(500, ...dots.map((dot) => dot.intensity)) * 1.5])
+    .range([MARGIN.left, WIDTH - MARGIN.right]);
+  const fastest = Math.max(peak ?? 0, ...dots.map((dot) => dot.speed));
+  const y = scaleLog()
+    .domain([Math.min(...dots.map((dot) => dot.speed)) / 2, fastest * 2])
+    .range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+  const longest = Math.max(...dots.map((dot) => dot.ns), 1);
+  const selected = over ?? dots.find((dot) => dot.layer.path === place.layer) ?? null;
+  return (
+    <>
+      <h1>Roofline</h1>
+      <p class="under">
+        One circle per layer without children; its area is its own time. Right: more FLOPs per byte. Up: faster.
+        {peak ? ` The line is this chip's peak, ${rate(peak)}${known?.dtype ? ` (${known.dtype})` : ""}.` : " The chip's peak is not known."}
+      </p>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Roofline">
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label="Roofline of the layers; the view Layers has the numbers">
+          {decades(x.domain() as [number, number]).map((tick) => (
+            <g>
+              <line class="grid" x1={x(tick)} x2={x(tick)} y1={MARGIN.top} y2={HEIGHT - MARGIN.bottom} />
+              <text x={x(tick)} y={HEIGHT - MARGIN.bottom + 18} text-anchor="middle">
+                {tick}
+              </text>
+            </g>
+          ))}
+          {decades(y.domain() as [number, number]).map((tick) => (
+            <g>
+              <line class="grid" x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(tick)} y2={y(tick)} />
+              <text x={MARGIN.left - 8} y={y(tick) + 4} text-anchor="end">
+                {amount(tick)}
+              </text>
+            </g>
+          ))}
+          <text x={(WIDTH + MARGIN.left) / 2} y={HEIGHT - 10} text-anchor="middle">
+            FLOPs per byte
+          </text>
+          <text x={18} y={HEIGHT / 2} text-anchor="middle" transform={`rotate(-90 18 ${HEIGHT / 2})`}>
+            FLOP/s
+          </text>
+          {peak && <line x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(peak)} y2={y(peak)} stroke={series(5)} stroke-width={2} />}
+          {dots.map((dot) => (
+            <circle
+              cx={x(dot.intensity)}
+              cy={y(dot.speed)}
+              r={3 + 14 * Math.sqrt(dot.ns / longest)}
+              fill={series(dot === selected ? 5 : 0)}
+              fill-opacity={0.55}
+              stroke={series(dot === selected ? 5 : 0)}
+              onPointerEnter={() => setOver(dot)}
+            >
+              <title>{name(dot.layer.path, 200)}</title>
+            </circle>
+          ))}
+        </svg>
+      </div>
+      {selected && (
+        <section class="details" aria-live="polite" aria-label="The layer under the pointer">
+          <h3>
+            <a href={`#view=layers&layer=${encodeURIComponent(selected.layer.path)}`}>{name(selected.layer.path)}</a>
+          </h3>
+          <dl>
+            <dt>Own time</dt>
+            <dd>{time(selected.ns)}</dd>
+            <dt>Work</dt>
+            <dd>
+              {amount(selected.layer.flops, "FLOP")} and {bytes(selected.layer.bytes)}: {selected.intensity.toPrecision(3)} FLOPs per byte
+            </dd>
+            <dt>Speed</dt>
+            <dd>
+              {rate(selected.speed)}, {share(selected.layer.peak_share)} of the peak
+            </dd>
+          </dl>
+        </section>
+      )}
+    </>
+  );
+}
