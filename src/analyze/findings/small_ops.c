@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A call costs some microseconds, as much as arithmetic on this many elements. Where shapes are
  * unknown, ops of this time are small. */
@@ -124,10 +125,20 @@ static bool find_small_ops(pyro_finder *finder, small_sums *sums)
     return !finder->memory_out;
 }
 
+/* Ops of a device whose work is missing only launch it. */
+static bool runs_on_host(const pyro_finder *finder)
+{
+    for (size_t i = 0; i < finder->result->defect_count; i++)
+        if (!strcmp(finder->result->defects[i].id, "no-device-events"))
+            return false;
+    return !finder->has_device_work;
+}
+
 DETECTOR(small_ops)
 {
-    small_sums *sums = finder->has_device_work ? NULL : calloc(1, sizeof *sums);
-    finder->memory_out |= !sums && !finder->has_device_work;
+    bool is_on_host = runs_on_host(finder);
+    small_sums *sums = is_on_host ? calloc(1, sizeof *sums) : NULL;
+    finder->memory_out |= !sums && is_on_host;
     if (!sums)
         return false;
     sums->by_place = (pyro_map)PYRO_MAP_INIT;

@@ -57,7 +57,7 @@ static void write_device(pyro_trace_writer *w)
         pyro_text_clean(&value, analysis->device_name);
         write_field(w, "Device:", &value);
     }
-    if (w->on_host && analysis->device_name[0] == '\0') {
+    if (w->on_host && analysis->device_name[0] == '\0' && !lacks_device_work(analysis)) {
         pyro_buf_adds(&value, "of the host");
         write_field(w, "Times:", &value);
         return;

@@ -62,12 +62,13 @@ static bool has(const pyro_analysis *analysis, const char *id)
     return find(analysis, id) != NULL;
 }
 
-/* Gains do not overlap: together they are at most the time. */
+/* Gains do not overlap: together they are at most the time without what recording took. */
 static void check_gains(const pyro_analysis *analysis)
 {
     int64_t gain = 0, span = 0;
     for (size_t i = 0; i < analysis->step_count; i++)
         span += analysis->steps[i].span_ns;
+    span -= analysis->profiler_cost.time_ns;
     for (size_t i = 0; i < analysis->finding_count; i++) {
         const pyro_finding *finding = &analysis->findings[i];
         gain += finding->gain_ns > 0 ? finding->gain_ns : 0;
