@@ -5,6 +5,7 @@
 #include <pyrometer/catalog.h>
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
+#include <pyrometer/history.h>
 #include <pyrometer/trace.h>
 
 #ifdef __cplusplus
@@ -120,6 +121,38 @@ PYRO_API int pyro_report_bench(char **out, size_t *size, const pyro_bench_report
 /* The verdict between two results: text, JSON or CSV by options->format. */
 PYRO_API int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
                                  const pyro_report_options *options, pyro_error *error);
+
+/* What a report of the history shows; each view needs the members that its comment names. */
+typedef enum pyro_history_view {
+    PYRO_HISTORY_LIST, /* list */
+    PYRO_HISTORY_SHOW, /* lines */
+    PYRO_HISTORY_EXPORT, /* lines with samples; as JSON, pyro_runs_parse reads it */
+    PYRO_HISTORY_COLLECT, /* collected */
+    PYRO_HISTORY_TREND, /* lines, changes */
+    PYRO_HISTORY_CHANGES, /* lines, changes */
+    PYRO_HISTORY_ALERTS /* alerts */
+} pyro_history_view;
+
+typedef struct pyro_history_report {
+    pyro_history_view view;
+    const pyro_history_list *list;
+    const pyro_history_lines *lines;
+    const pyro_history_changes *changes;
+    const pyro_alerts *alerts;
+    const pyro_retention_result *collected;
+    bool only_counted; /* the collection removed nothing */
+} pyro_history_report;
+
+/* Text, JSON or CSV by options->format. */
+PYRO_API int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
+                                 const pyro_report_options *options, pyro_error *error);
+typedef enum pyro_alerts_format {
+    PYRO_ALERTS_JUNIT,
+    PYRO_ALERTS_MARKDOWN,
+    PYRO_ALERTS_WEBHOOK /* JSON whose "text" chat programs show */
+} pyro_alerts_format;
+PYRO_API int pyro_report_alerts(char **out, size_t *size, const pyro_alerts *alerts,
+                                pyro_alerts_format format, pyro_error *error);
 /* Frees a buffer that this library returned. */
 PYRO_API void pyro_free(void *memory);
 

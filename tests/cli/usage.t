@@ -13,6 +13,7 @@ Commands:
   trace     analyze a run: layers, ops, kernels, idle time, memory
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
+  history   keep results over commits, find where they changed, alert
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
   doctor    check what works on this machine, and how to fix what does not
