@@ -2,9 +2,11 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/history/history.h"
+#include "cli/history/store.h"
 
 #include "base/text/suggest.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -37,13 +39,18 @@ static int run_history(const pyro_command *command, int argc, char **argv)
 {
     pyro_history_values values = {.top = -1, .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
+    char *database = NULL;
     int exit_code;
 
-    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code))
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        database = pyro_history_hide_password(values.database);
+        values.database = database;
         exit_code = operands.count > 0
                         ? run_verb(&values, &operands)
                         : pyro_common_complain("history needs a verb, such as add or list (see "
                                                "pyrometer history --help)");
+    }
+    free(database);
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
     return exit_code;

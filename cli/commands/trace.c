@@ -11,6 +11,7 @@
 #include <pyrometer/trace.h>
 #include <regex.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Events; for fewer, a second thread costs more than it saves. */
@@ -552,11 +553,16 @@ static int run_trace(const pyro_command *command, int argc, char **argv)
     trace_values values = {
         .view = -1, .top = -1, .depth = -1, .step = -1, .phase = -1, .common = PYRO_COMMON_INIT};
     pyro_words files = {0};
+    char *database = NULL;
     int exit_code;
 
     values.common.plain = &values.folded;
-    if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code))
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code)) {
+        database = pyro_history_hide_password(values.history.database);
+        values.history.database = database;
         exit_code = run_files(&values, &files);
+    }
+    free(database);
     pyro_words_free(&files);
     pyro_options_free(command->groups, &values);
     return exit_code;

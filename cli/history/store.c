@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 const pyro_option pyro_history_store_options[] = {
@@ -25,6 +26,18 @@ const pyro_option pyro_history_store_options[] = {
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = NULL},
 };
+
+char *pyro_history_hide_password(const char *database)
+{
+    char *copy = database ? strdup(database) : NULL;
+    char *start = copy ? strstr(copy, "://") : NULL, *at = start ? strrchr(start, '@') : NULL;
+    char *colon = start ? strchr(start + 3, ':') : NULL;
+
+    if (at && colon && colon < at)
+        /* Options point into argv, which may be written. */
+        memset((char *)database + (colon - copy) + 1, '*', (size_t)(at - colon - 1));
+    return copy;
+}
 
 /* In the folder of the user's data, else in the current one. */
 static char *keep_for_later(const char *json, size_t size)

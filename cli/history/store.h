@@ -12,6 +12,12 @@ typedef struct pyro_history_store_values {
 extern const pyro_option pyro_history_store_options[];
 
 /*
+ * Removes the password of an address from the command line, which other users can read in the list
+ * of processes; returns a copy that has it, to be freed. NULL stays NULL.
+ */
+char *pyro_history_hide_password(const char *database);
+
+/*
  * Stores results in JSON, with the labels of CI and git. If the history cannot be written, keeps
  * them in a file to add later, and says which.
  */

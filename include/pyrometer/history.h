@@ -310,6 +310,60 @@ PYRO_API int pyro_alerts_check(pyro_alerts *out, const pyro_alert_rule *rules, s
                                int64_t now_ns, pyro_error *error);
 PYRO_API void pyro_alerts_free(pyro_alerts *alerts);
 
+/* Capacity. */
+
+/* Recorded times of one call with a batch of this size. */
+typedef struct pyro_service {
+    size_t batch;
+    const double *samples_ms;
+    size_t count;
+} pyro_service;
+
+/*
+ * Requests arrive at random (Poisson) and wait in one queue. A free server takes up to `batch` of
+ * those that wait, at once; its time is drawn from the samples of the smallest batch that holds them.
+ */
+typedef struct pyro_queue {
+    const pyro_service *services; /* one of them has the size `batch` */
+    size_t service_count;
+    size_t batch, servers;
+    double rate_per_s;
+    size_t requests; /* 0: 100,000; the first tenth is not counted */
+    uint64_t seed;
+} pyro_queue;
+
+/* Latency is waiting and service. */
+typedef struct pyro_queue_result {
+    double mean_ms, p50_ms, p95_ms, p99_ms;
+    double utilisation; /* share of the servers' time in which they work */
+} pyro_queue_result;
+
+PYRO_API int pyro_queue_simulate(pyro_queue_result *out, const pyro_queue *queue,
+                                 pyro_error *error);
+
+typedef struct pyro_capacity_request {
+    const pyro_service *services;
+    size_t service_count;
+    size_t batch;
+    size_t concurrency; /* calls that one replica serves at the same time; 0: 1 */
+    double rate_per_s, p99_ms;
+    double utilisation; /* highest share of busy time; 0: 0.7 */
+    double price_per_hour; /* of one replica */
+    size_t requests; /* 0: 100,000 */
+    uint64_t seed;
+} pyro_capacity_request;
+
+typedef struct pyro_capacity {
+    size_t replicas; /* 0: no number of replicas keeps the limit */
+    pyro_queue_result queue; /* with these replicas */
+    double headroom; /* by how much the rate may grow until a limit is reached, up to 3; NaN */
+    double price_per_hour;
+} pyro_capacity;
+
+/* The smallest number of replicas with which p99 and the utilisation are within their limits. */
+PYRO_API int pyro_capacity_plan(pyro_capacity *out, const pyro_capacity_request *request,
+                                pyro_error *error);
+
 /* "90d", "12h", "2w", "30min", "1y" as nanoseconds; false if it is none. */
 PYRO_API bool pyro_duration_parse(int64_t *out, const char *text);
 

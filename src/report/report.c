@@ -203,17 +203,6 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
     return status;
 }
 
-int pyro_report_hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error)
-{
-    size_t length = 0;
-
-    *out = pyro_buf_detach(buf, &length);
-    if (size)
-        *size = length;
-    pyro_buf_free(buf);
-    return *out ? PYRO_OK : pyro_fail_memory(error);
-}
-
 int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                              pyro_error *error)
 {
