@@ -18,6 +18,10 @@ typedef struct pyro_history_values {
     const char *min_change, *acknowledged, *note;
     pyro_words rules;
     const char *junit, *markdown, *webhook;
+    const char *model, *rate, *p99;
+    const char *prometheus, *github;
+    double utilisation, price;
+    bool with_samples; /* not an option: what the verb needs */
     const char *keep_samples, *keep_all, *keep_weekly;
     pyro_common common;
 } pyro_history_values;
@@ -29,7 +33,7 @@ typedef int pyro_history_verb(const pyro_history_values *values, const char *con
                               size_t count);
 pyro_history_verb pyro_history_verb_add, pyro_history_verb_list, pyro_history_verb_show,
     pyro_history_verb_export, pyro_history_verb_collect, pyro_history_verb_trend,
-    pyro_history_verb_changes, pyro_history_verb_alert;
+    pyro_history_verb_changes, pyro_history_verb_alert, pyro_history_verb_plan;
 
 /* "90d", "12h", "2w", "30min", "1y" as nanoseconds; PYRO_ERROR_ARGUMENT names the option. */
 int pyro_history_duration(int64_t *out, const char *option, const char *text, pyro_error *error);
@@ -41,6 +45,10 @@ int pyro_history_settle(pyro_history_query *query, const pyro_history_values *va
                         pyro_error *error);
 /* Writes a report to its destination. */
 int pyro_history_write(const pyro_history_values *values, const pyro_history_report *report);
+
+/* Reads lines and writes a report of them. */
+int pyro_history_write_lines(const pyro_history_values *values, const pyro_history_query *query,
+                             pyro_history_view view);
 
 /* The commits of a branch, and all others that git knows. */
 typedef struct pyro_history_order {

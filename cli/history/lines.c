@@ -87,6 +87,7 @@ int pyro_history_lines_open(pyro_history_reading *reading, const pyro_history_va
     *reading = (pyro_history_reading){0};
     query.statistic = (pyro_statistic_kind)values->statistic;
     query.across_machines = values->across_machines;
+    query.with_samples = values->with_samples;
     if (status == PYRO_OK)
         status = pyro_share_option(&reading->options.min_change, "min-change", values->min_change,
                                    false, error);

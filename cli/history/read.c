@@ -37,9 +37,8 @@ int pyro_history_verb_list(const pyro_history_values *values, const char *const 
     return exit_code;
 }
 
-/* Reads lines and writes a report of them. */
-static int write_lines(const pyro_history_values *values, pyro_history_query *query,
-                       pyro_history_view view)
+int pyro_history_write_lines(const pyro_history_values *values, const pyro_history_query *query,
+                             pyro_history_view view)
 {
     pyro_history_report report = {.view = view};
     pyro_history_lines *lines = NULL;
@@ -77,27 +76,7 @@ int pyro_history_verb_show(const pyro_history_values *values, const char *const 
         query.run = run;
     else
         query.commit = operands[0];
-    return write_lines(values, &query, PYRO_HISTORY_SHOW);
-}
-
-int pyro_history_verb_export(const pyro_history_values *values, const char *const *operands,
-                             size_t count)
-{
-    pyro_history_query query;
-    pyro_error error;
-
-    (void)operands;
-    pyro_error_clear(&error);
-    if (count > 0)
-        return pyro_common_complain("history export takes options only; -o names the file");
-    if (pyro_history_settle(&query, values, &error) != PYRO_OK)
-        return pyro_common_fail(NULL, &error);
-    query.with_samples = true;
-    pyro_history_values exported = *values;
-    /* Text is no format to read back. */
-    if (!values->common.format_name && pyro_common_to_stdout(&values->common))
-        exported.common.format = PYRO_FORMAT_JSON;
-    return write_lines(&exported, &query, PYRO_HISTORY_EXPORT);
+    return pyro_history_write_lines(values, &query, PYRO_HISTORY_SHOW);
 }
 
 static int settle_retention(pyro_retention *out, const pyro_history_values *values,

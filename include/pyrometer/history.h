@@ -323,23 +323,23 @@ typedef struct pyro_service {
  * Requests arrive at random (Poisson) and wait in one queue. A free server takes up to `batch` of
  * those that wait, at once; its time is drawn from the samples of the smallest batch that holds them.
  */
-typedef struct pyro_queue {
+typedef struct pyro_service_queue {
     const pyro_service *services; /* one of them has the size `batch` */
     size_t service_count;
     size_t batch, servers;
     double rate_per_s;
     size_t requests; /* 0: 100,000; the first tenth is not counted */
     uint64_t seed;
-} pyro_queue;
+} pyro_service_queue;
 
 /* Latency is waiting and service. */
-typedef struct pyro_queue_result {
+typedef struct pyro_service_times {
     double mean_ms, p50_ms, p95_ms, p99_ms;
     double utilisation; /* share of the servers' time in which they work */
-} pyro_queue_result;
+} pyro_service_times;
 
-PYRO_API int pyro_queue_simulate(pyro_queue_result *out, const pyro_queue *queue,
-                                 pyro_error *error);
+PYRO_API int pyro_service_simulate(pyro_service_times *out, const pyro_service_queue *queue,
+                                   pyro_error *error);
 
 typedef struct pyro_capacity_request {
     const pyro_service *services;
@@ -347,7 +347,7 @@ typedef struct pyro_capacity_request {
     size_t batch;
     size_t concurrency; /* calls that one replica serves at the same time; 0: 1 */
     double rate_per_s, p99_ms;
-    double utilisation; /* highest share of busy time; 0: 0.7 */
+    double utilisation; /* largest share of what full batches could serve; 0: 0.7 */
     double price_per_hour; /* of one replica */
     size_t requests; /* 0: 100,000 */
     uint64_t seed;
@@ -355,7 +355,7 @@ typedef struct pyro_capacity_request {
 
 typedef struct pyro_capacity {
     size_t replicas; /* 0: no number of replicas keeps the limit */
-    pyro_queue_result queue; /* with these replicas */
+    pyro_service_times queue; /* with these replicas */
     double headroom; /* by how much the rate may grow until a limit is reached, up to 3; NaN */
     double price_per_hour;
 } pyro_capacity;
@@ -363,6 +363,28 @@ typedef struct pyro_capacity {
 /* The smallest number of replicas with which p99 and the utilisation are within their limits. */
 PYRO_API int pyro_capacity_plan(pyro_capacity *out, const pyro_capacity_request *request,
                                 pyro_error *error);
+
+/* A stored line and what it needs. */
+typedef struct pyro_capacity_row {
+    const pyro_history_line *line;
+    size_t batch, concurrency; /* from the parameters of the benchmark */
+    size_t sample_count;
+    pyro_capacity capacity;
+} pyro_capacity_row;
+
+typedef struct pyro_capacity_rows {
+    pyro_capacity_row *rows;
+    size_t row_count;
+} pyro_capacity_rows;
+
+/*
+ * Plans for every line of latencies with samples, from the results after its last change. Lines of
+ * other batch sizes of the same benchmark serve smaller batches. `request` gives rate and limits.
+ */
+PYRO_API int pyro_history_plan(pyro_capacity_rows *out, const pyro_history_lines *lines,
+                               const pyro_history_changes *changes,
+                               const pyro_capacity_request *request, pyro_error *error);
+PYRO_API void pyro_capacity_rows_free(pyro_capacity_rows *rows);
 
 /* "90d", "12h", "2w", "30min", "1y" as nanoseconds; false if it is none. */
 PYRO_API bool pyro_duration_parse(int64_t *out, const char *text);

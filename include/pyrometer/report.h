@@ -130,7 +130,8 @@ typedef enum pyro_history_view {
     PYRO_HISTORY_COLLECT, /* collected */
     PYRO_HISTORY_TREND, /* lines, changes */
     PYRO_HISTORY_CHANGES, /* lines, changes */
-    PYRO_HISTORY_ALERTS /* alerts */
+    PYRO_HISTORY_ALERTS, /* alerts */
+    PYRO_HISTORY_PLAN /* plan, capacity */
 } pyro_history_view;
 
 typedef struct pyro_history_report {
@@ -139,6 +140,8 @@ typedef struct pyro_history_report {
     const pyro_history_lines *lines;
     const pyro_history_changes *changes;
     const pyro_alerts *alerts;
+    const pyro_capacity_rows *plan;
+    const pyro_capacity_request *capacity;
     const pyro_retention_result *collected;
     bool only_counted; /* the collection removed nothing */
 } pyro_history_report;
@@ -153,6 +156,12 @@ typedef enum pyro_alerts_format {
 } pyro_alerts_format;
 PYRO_API int pyro_report_alerts(char **out, size_t *size, const pyro_alerts *alerts,
                                 pyro_alerts_format format, pyro_error *error);
+/* The newest result of every line, for Prometheus' textfile collector (OpenMetrics). */
+PYRO_API int pyro_report_prometheus(char **out, size_t *size, const pyro_history_lines *lines,
+                                    const pyro_history_changes *changes, pyro_error *error);
+/* The newest result of every line where lower is better, for github-action-benchmark. */
+PYRO_API int pyro_report_github_entries(char **out, size_t *size, const pyro_history_lines *lines,
+                                        pyro_error *error);
 /* Frees a buffer that this library returned. */
 PYRO_API void pyro_free(void *memory);
 

@@ -188,7 +188,49 @@ static PyObject *find_changes(PyObject *module, PyObject *args)
     return result;
 }
 
+/* (mean, p50, p95, p99, utilisation) of a queue with one service; times in ms. */
+static PyObject *simulate_queue(PyObject *module, PyObject *args)
+{
+    PyObject *sequence, *list;
+    pyro_service service = {0};
+    pyro_service_queue queue = {.services = &service, .service_count = 1};
+    pyro_service_times result;
+    Py_ssize_t servers, batch, requests;
+    unsigned long long seed;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "OnndnK:simulate_queue", &sequence, &batch, &servers,
+                          &queue.rate_per_s, &requests, &seed))
+        return NULL;
+    list = PySequence_Fast(sequence, "samples must be a sequence of numbers");
+    if (!list)
+        return NULL;
+    service.count = (size_t)PySequence_Fast_GET_SIZE(list);
+    double *samples = PyMem_Calloc(service.count + 1, sizeof *samples);
+    for (size_t i = 0; samples && i < service.count; i++)
+        samples[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(list, (Py_ssize_t)i));
+    Py_DECREF(list);
+    if (!samples || PyErr_Occurred()) {
+        PyMem_Free(samples);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    service.samples_ms = samples;
+    service.batch = queue.batch = batch > 0 ? (size_t)batch : 0;
+    queue.servers = servers > 0 ? (size_t)servers : 0;
+    queue.requests = requests > 0 ? (size_t)requests : 0;
+    queue.seed = seed;
+    pyro_error_clear(&error);
+    int status = pyro_service_simulate(&result, &queue, &error);
+    PyMem_Free(samples);
+    return status < 0 ? fail(module, &error, status)
+                      : Py_BuildValue("ddddd", result.mean_ms, result.p50_ms, result.p95_ms,
+                                      result.p99_ms, result.utilisation);
+}
+
 static PyMethodDef history_methods[] = {
+    {"simulate_queue", simulate_queue, METH_VARARGS,
+     "simulate_queue(samples_ms, batch, servers, rate_per_s, requests, seed) -> (mean, p50, p95, "
+     "p99, utilisation)"},
     {"history_add", history_add, METH_VARARGS,
      "history_add(db, data, project, commit, branch, machine, tags, time_ns) -> int: the number of "
      "results that were new."},

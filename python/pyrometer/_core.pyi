@@ -293,6 +293,15 @@ def history_report(
     across_machines: bool,
     /,
 ) -> str: ...
+def simulate_queue(
+    samples_ms: Sequence[float],
+    batch: int,
+    servers: int,
+    rate_per_s: float,
+    requests: int,
+    seed: int,
+    /,
+) -> tuple[float, float, float, float, float]: ...
 def find_changes(
     values: Sequence[float], method: str, window: int, max_p: float, min_change: float, /
 ) -> list[tuple[int, float, float, float, float, int]]: ...

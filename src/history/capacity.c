@@ -64,8 +64,8 @@ static double run(simulation *s)
     for (size_t next = 0, end; next < s->requests; next = end) {
         double start_ms = fmax(s->free_at[0], s->arrivals[next]);
 
-        for (end = next + 1; end < s->requests && end - next < s->batch &&
-                             s->arrivals[end] <= start_ms;)
+        for (end = next + 1;
+             end < s->requests && end - next < s->batch && s->arrivals[end] <= start_ms;)
             end++;
         const pyro_service *service = service_for(s, end - next);
         double service_ms = service->samples_ms[pyro_random_below(&s->random, service->count)];
@@ -78,7 +78,7 @@ static double run(simulation *s)
     return busy_ms;
 }
 
-static void summarize(pyro_queue_result *out, simulation *s, double busy_ms)
+static void summarize(pyro_service_times *out, simulation *s, double busy_ms)
 {
     size_t skipped = s->requests / WARMUP_SHARE, count = s->requests - skipped;
     double *sorted = s->latencies + skipped;
@@ -91,7 +91,7 @@ static void summarize(pyro_queue_result *out, simulation *s, double busy_ms)
     out->utilisation = busy_ms / (s->arrivals[s->requests - 1] * (double)s->servers);
 }
 
-static int check_queue(const pyro_queue *queue, pyro_error *error)
+static int check_queue(const pyro_service_queue *queue, pyro_error *error)
 {
     bool has_batch = false;
 
@@ -108,12 +108,13 @@ static int check_queue(const pyro_queue *queue, pyro_error *error)
         if (service->count == 0)
             return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a service has no samples");
     }
-    return has_batch ? PYRO_OK
-                     : pyro_fail(error, PYRO_ERROR_ARGUMENT, "batch %zu was not measured",
-                                 queue->batch);
+    return has_batch
+               ? PYRO_OK
+               : pyro_fail(error, PYRO_ERROR_ARGUMENT, "batch %zu was not measured", queue->batch);
 }
 
-int pyro_queue_simulate(pyro_queue_result *out, const pyro_queue *queue, pyro_error *error)
+int pyro_service_simulate(pyro_service_times *out, const pyro_service_queue *queue,
+                          pyro_error *error)
 {
     simulation s = {.services = queue->services,
                     .service_count = queue->service_count,
@@ -123,7 +124,7 @@ int pyro_queue_simulate(pyro_queue_result *out, const pyro_queue *queue, pyro_er
                     .gap_ms = 1000 / queue->rate_per_s};
     int status = check_queue(queue, error);
 
-    *out = (pyro_queue_result){0};
+    *out = (pyro_service_times){0};
     if (status != PYRO_OK)
         return status;
     s.arrivals = malloc(s.requests * sizeof *s.arrivals);
@@ -142,13 +143,8 @@ int pyro_queue_simulate(pyro_queue_result *out, const pyro_queue *queue, pyro_er
     return status;
 }
 
-static bool is_within(const pyro_queue_result *result, const pyro_capacity_request *request)
-{
-    return result->p99_ms <= request->p99_ms && result->utilisation <= request->utilisation;
-}
-
 /* Servers that would be busy all the time; fewer can never keep up. */
-static double needed_servers(const pyro_queue *queue)
+static double needed_servers(const pyro_service_queue *queue)
 {
     for (size_t i = 0; i < queue->service_count; i++)
         if (queue->services[i].batch == queue->batch)
@@ -158,15 +154,23 @@ static double needed_servers(const pyro_queue *queue)
     return 0;
 }
 
-static int try_replicas(pyro_queue *queue, const pyro_capacity_request *request, size_t replicas,
-                        pyro_queue_result *result, pyro_error *error)
+/* With full batches; a server that takes small ones is busier, but could do more. */
+static bool is_within(const pyro_service_times *result, const pyro_service_queue *queue,
+                      const pyro_capacity_request *request)
+{
+    return result->p99_ms <= request->p99_ms &&
+           needed_servers(queue) <= request->utilisation * (double)queue->servers;
+}
+
+static int try_replicas(pyro_service_queue *queue, const pyro_capacity_request *request,
+                        size_t replicas, pyro_service_times *result, pyro_error *error)
 {
     queue->servers = replicas * request->concurrency;
-    return pyro_queue_simulate(result, queue, error);
+    return pyro_service_simulate(result, queue, error);
 }
 
 /* The smallest number of replicas within both limits; more replicas never make it worse. */
-static int find_replicas(pyro_capacity *out, pyro_queue *queue,
+static int find_replicas(pyro_capacity *out, pyro_service_queue *queue,
                          const pyro_capacity_request *request, pyro_error *error)
 {
     double load = needed_servers(queue) / (double)request->concurrency;
@@ -174,9 +178,9 @@ static int find_replicas(pyro_capacity *out, pyro_queue *queue,
     int status = load < SERVERS_MAX / 4 ? PYRO_OK
                                         : pyro_fail(error, PYRO_ERROR_LIMIT, "too many replicas");
 
-    for (; status == PYRO_OK; high += high - low) {
+    for (size_t step = 1; status == PYRO_OK; high += step, step *= 2) {
         status = try_replicas(queue, request, high, &out->queue, error);
-        if (status != PYRO_OK || is_within(&out->queue, request))
+        if (status != PYRO_OK || is_within(&out->queue, queue, request))
             break;
         low = high;
         /* With a server for everybody only the service time is left. */
@@ -186,11 +190,11 @@ static int find_replicas(pyro_capacity *out, pyro_queue *queue,
         }
     }
     while (status == PYRO_OK && high - low > 1) {
-        pyro_queue_result result;
+        pyro_service_times result;
         size_t middle = low + (high - low) / 2;
 
         status = try_replicas(queue, request, middle, &result, error);
-        if (status == PYRO_OK && is_within(&result, request)) {
+        if (status == PYRO_OK && is_within(&result, queue, request)) {
             high = middle;
             out->queue = result;
         } else {
@@ -202,19 +206,19 @@ static int find_replicas(pyro_capacity *out, pyro_queue *queue,
 }
 
 /* By how much the rate may grow with these replicas. */
-static int find_headroom(pyro_capacity *out, pyro_queue *queue,
+static int find_headroom(pyro_capacity *out, pyro_service_queue *queue,
                          const pyro_capacity_request *request, pyro_error *error)
 {
     double low = 1, high = 4, rate = queue->rate_per_s;
     int status = PYRO_OK;
 
     for (int i = 0; i < HEADROOM_STEPS && status == PYRO_OK; i++) {
-        pyro_queue_result result;
+        pyro_service_times result;
         double middle = (low + high) / 2;
 
         queue->rate_per_s = rate * middle;
         status = try_replicas(queue, request, out->replicas, &result, error);
-        if (status == PYRO_OK && is_within(&result, request))
+        if (status == PYRO_OK && is_within(&result, queue, request))
             low = middle;
         else
             high = middle;
@@ -227,13 +231,13 @@ static int find_headroom(pyro_capacity *out, pyro_queue *queue,
 int pyro_capacity_plan(pyro_capacity *out, const pyro_capacity_request *given, pyro_error *error)
 {
     pyro_capacity_request request = *given;
-    pyro_queue queue = {.services = given->services,
-                        .service_count = given->service_count,
-                        .batch = given->batch,
-                        .rate_per_s = given->rate_per_s,
-                        .seed = given->seed,
-                        .servers = 1,
-                        .requests = given->requests};
+    pyro_service_queue queue = {.services = given->services,
+                                .service_count = given->service_count,
+                                .batch = given->batch,
+                                .rate_per_s = given->rate_per_s,
+                                .seed = given->seed,
+                                .servers = 1,
+                                .requests = given->requests};
 
     *out = (pyro_capacity){.headroom = NAN};
     request.utilisation = given->utilisation > 0 ? given->utilisation : 0.7;

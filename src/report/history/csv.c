@@ -81,6 +81,9 @@ int pyro_write_history_csv(pyro_buf *buf, const pyro_report_request *request)
     case PYRO_HISTORY_COLLECT:
         write_collected(buf, report->collected);
         break;
+    case PYRO_HISTORY_PLAN:
+        pyro_write_plan_csv(buf, report->plan);
+        break;
     case PYRO_HISTORY_ALERTS:
         pyro_write_alerts_csv(buf, report->alerts);
         break;

@@ -30,6 +30,9 @@ void pyro_write_changes_json(pyro_json_writer *w, const pyro_history_changes *ch
 int pyro_write_alerts_text(pyro_buf *buf, const pyro_report_request *request);
 void pyro_write_alerts_json(pyro_json_writer *w, const pyro_alerts *alerts);
 void pyro_write_alerts_csv(pyro_buf *buf, const pyro_alerts *alerts);
+int pyro_write_plan_text(pyro_buf *buf, const pyro_report_request *request);
+void pyro_write_plan_json(pyro_json_writer *w, const pyro_history_report *report);
+void pyro_write_plan_csv(pyro_buf *buf, const pyro_capacity_rows *plan);
 void pyro_write_changes_csv(pyro_buf *buf, const pyro_history_changes *changes);
 
 /* pyro_format_amount() for units from files. */

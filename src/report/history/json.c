@@ -147,6 +147,9 @@ int pyro_write_history_json(pyro_buf *buf, const pyro_report_request *request)
         pyro_write_trend_json(w, report);
         pyro_write_changes_json(w, report->changes);
         break;
+    case PYRO_HISTORY_PLAN:
+        pyro_write_plan_json(w, report);
+        break;
     case PYRO_HISTORY_ALERTS:
         pyro_write_alerts_json(w, report->alerts);
         break;

@@ -153,6 +153,8 @@ int pyro_write_history_text(pyro_buf *buf, const pyro_report_request *request)
         return pyro_write_trend_text(buf, request);
     case PYRO_HISTORY_CHANGES:
         return pyro_write_changes_text(buf, request);
+    case PYRO_HISTORY_PLAN:
+        return pyro_write_plan_text(buf, request);
     case PYRO_HISTORY_ALERTS:
         return pyro_write_alerts_text(buf, request);
     default:

@@ -303,8 +303,10 @@ def test_schema(db):
     pyrometer.history(db).add(FILES / "line.json")
     webhook = db.parent / "webhook.json"
     rule = ["--rule", "regression > 1%", "--webhook", webhook]
-    for words in (["list"], ["show", "3"], ["export"], ["trend"], ["changes"], ["gc"],
-                  ["alert", *rule]):  # fmt: skip
+    for words in (
+        ["list"], ["show", "3"], ["export"], ["trend"], ["changes"], ["gc", "--dry-run"],
+        ["alert", *rule], ["plan", "--rate", "20/s", "--p99", "1s"],
+    ):  # fmt: skip
         done = tool(*words, "--db", db, "--format", "json")
         jsonschema.Draft202012Validator(strict(schema)).validate(json.loads(done.stdout))
     jsonschema.Draft202012Validator(strict(schema)).validate(json.loads(webhook.read_text()))
