@@ -162,6 +162,7 @@ bench:
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
 	@.venv/bin/python bench/verdicts.py
+	@.venv/bin/python bench/history.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan

@@ -13,11 +13,12 @@ static const struct {
     const char *name;
     pyro_history_verb *run;
 } verbs[] = {
-    {"add", pyro_history_verb_add},     {"import", pyro_history_verb_add},
-    {"list", pyro_history_verb_list},   {"show", pyro_history_verb_show},
-    {"trend", pyro_history_verb_trend}, {"changes", pyro_history_verb_changes},
-    {"alert", pyro_history_verb_alert}, {"export", pyro_history_verb_export},
-    {"plan", pyro_history_verb_plan},   {"gc", pyro_history_verb_collect},
+    {"add", pyro_history_verb_add},       {"import", pyro_history_verb_add},
+    {"list", pyro_history_verb_list},     {"show", pyro_history_verb_show},
+    {"trend", pyro_history_verb_trend},   {"changes", pyro_history_verb_changes},
+    {"alert", pyro_history_verb_alert},   {"export", pyro_history_verb_export},
+    {"bisect", pyro_history_verb_bisect}, {"plan", pyro_history_verb_plan},
+    {"gc", pyro_history_verb_collect},
 };
 
 static int run_verb(const pyro_history_values *values, const pyro_words *operands)
@@ -65,6 +66,8 @@ static const pyro_example history_examples[] = {
     {"pyrometer history changes --since 90d", "Near which commits results changed."},
     {"pyrometer history alert --rule 'regression > 3%' --rule 'no data for 7d'",
      "From cron or CI: exit code 1 if something got worse."},
+    {"pyrometer history bisect --good v1.2 --setup make './infer'",
+     "The commit since v1.2 that made it slower."},
     {"pyrometer history plan --model resnet50 --rate 500/s --p99 120ms",
      "Replicas for 500 requests per second."},
     {"pyrometer history export -o history.json", "Everything, for another history or a program."},
@@ -75,8 +78,9 @@ static const pyro_example history_examples[] = {
 const pyro_command cmd_history = {
     .name = "history",
     .summary = "keep results over commits, find where they changed, alert",
-    .usage = "add FILE... | list | show RESULT | trend [BENCHMARK] | changes | alert --rule RULE | "
-             "plan --rate N/s --p99 TIME | export | import FILE... | gc [OPTION...]",
+    .usage =
+        "add FILE... | list | show RESULT | trend [BENCHMARK] | changes | alert --rule RULE | "
+        "bisect --good COMMIT COMMAND... | plan --rate N/s --p99 TIME | export | import FILE... | gc [OPTION...]",
     .description =
         "Keeps results over months. add and import store the JSON of pyrometer bench, trace and "
         "cost, of an exported history, and of hyperfine, pytest-benchmark, Google Benchmark, asv "
@@ -90,6 +94,8 @@ const pyro_command cmd_history = {
         "method changed. Two of three detectors must agree. In a git repository, results are in "
         "the order of its commits. alert applies rules: it prints nothing and exits with 0 if "
         "none fires, with 1 if one does, and with 3 if one cannot be judged.\n\n"
+        "bisect finds the commit that made commands slower: it checks commits out into a folder of "
+        "its own and compares each with the good one by pyrometer bench --against.\n\n"
         "plan says how many replicas a rate of requests needs so that p99 stays within a limit, by "
         "simulating a queue with the recorded samples; it prints its assumptions.\n\n"
         "The history is one file of SQLite; any number of programs may write it at the same time, "

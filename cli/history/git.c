@@ -75,3 +75,20 @@ char *pyro_git_line(const char *const *arguments)
     pyro_buf_free(&out);
     return line;
 }
+
+bool pyro_split_lines(const char ***out, size_t *count, pyro_buf *text)
+{
+    size_t capacity = 0;
+
+    for (char *at = text->data; at && *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+
+        if (!pyro_grow(out, &capacity, *count + 1, sizeof **out))
+            return false;
+        (*out)[(*count)++] = at;
+        at += length;
+        if (*at == '\n')
+            *at++ = '\0';
+    }
+    return true;
+}

@@ -11,4 +11,7 @@ bool pyro_git(pyro_buf *out, const char *const *arguments);
 /* The first line of the output; the caller frees it. NULL: git failed, or printed nothing. */
 char *pyro_git_line(const char *const *arguments);
 
+/* Splits output in place into lines that point into it; free() the array. */
+bool pyro_split_lines(const char ***out, size_t *count, pyro_buf *text);
+
 #endif

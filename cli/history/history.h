@@ -20,6 +20,7 @@ typedef struct pyro_history_values {
     const char *junit, *markdown, *webhook;
     const char *model, *rate, *p99;
     const char *prometheus, *github;
+    const char *good, *bad, *change, *setup;
     double utilisation, price;
     bool with_samples; /* not an option: what the verb needs */
     const char *keep_samples, *keep_all, *keep_weekly;
@@ -33,7 +34,8 @@ typedef int pyro_history_verb(const pyro_history_values *values, const char *con
                               size_t count);
 pyro_history_verb pyro_history_verb_add, pyro_history_verb_list, pyro_history_verb_show,
     pyro_history_verb_export, pyro_history_verb_collect, pyro_history_verb_trend,
-    pyro_history_verb_changes, pyro_history_verb_alert, pyro_history_verb_plan;
+    pyro_history_verb_changes, pyro_history_verb_alert, pyro_history_verb_plan,
+    pyro_history_verb_bisect;
 
 /* "90d", "12h", "2w", "30min", "1y" as nanoseconds; PYRO_ERROR_ARGUMENT names the option. */
 int pyro_history_duration(int64_t *out, const char *option, const char *text, pyro_error *error);

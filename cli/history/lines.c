@@ -9,24 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Splits git's output in place. */
-static bool split_lines(const char ***out, size_t *count, pyro_buf *text)
-{
-    size_t capacity = 0;
-
-    for (char *at = text->data; at && *at != '\0';) {
-        size_t length = strcspn(at, "\n");
-
-        if (!pyro_grow(out, &capacity, *count + 1, sizeof **out))
-            return false;
-        (*out)[(*count)++] = at;
-        at += length;
-        if (*at == '\n')
-            *at++ = '\0';
-    }
-    return true;
-}
-
 /* The branch, as this repository or its origin knows it; else HEAD. */
 static char *find_tip(const char *branch)
 {
@@ -62,10 +44,10 @@ void pyro_history_order_by_git(pyro_history_order *order, pyro_history_query *qu
         tip &&
         pyro_git(&order->commit_text, (const char *const[]){"rev-list", "--topo-order", "--reverse",
                                                             COMMITS_MAX, tip, NULL}) &&
-        split_lines(&order->commits, &query->commit_count, &order->commit_text) &&
+        pyro_split_lines(&order->commits, &query->commit_count, &order->commit_text) &&
         pyro_git(&order->other_text,
                  (const char *const[]){"rev-list", "--all", COMMITS_MAX, "--not", tip, NULL}) &&
-        split_lines(&order->others, &query->other_count, &order->other_text);
+        pyro_split_lines(&order->others, &query->other_count, &order->other_text);
 
     free(tip);
     if (!is_known) {

@@ -171,6 +171,31 @@ static const pyro_option export_options[] = {
     {.long_name = NULL},
 };
 
+static const pyro_option bisect_options[] = {
+    {.long_name = "good",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_history_values, good),
+     .metavar = "COMMIT",
+     .help = "Commit that is not slower."},
+    {.long_name = "bad",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_history_values, bad),
+     .metavar = "COMMIT",
+     .help = "Commit that is slower.",
+     .default_text = "HEAD"},
+    {.long_name = "change",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_history_values, change),
+     .metavar = "CHANGE",
+     .help = "Search the commits of a stored change instead (pyrometer history changes)."},
+    {.long_name = "setup",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_history_values, setup),
+     .metavar = "COMMAND",
+     .help = "Command that builds a commit before it is measured, such as make."},
+    {.long_name = NULL},
+};
+
 static const pyro_option plan_options[] = {
     {.long_name = "model",
      .kind = PYRO_OPTION_STRING,
@@ -236,6 +261,7 @@ const pyro_option_group pyro_history_groups[] = {
     {"Results:", label_options, 0},
     {"Lines (trend, changes):", line_options, 0},
     {"Alerts (alert):", alert_options, 0},
+    {"Search (bisect):", bisect_options, 0},
     {"Files (export):", export_options, 0},
     {"Capacity (plan):", plan_options, 0},
     {"Retention (gc):", retention_options, 0},

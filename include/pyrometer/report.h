@@ -131,8 +131,18 @@ typedef enum pyro_history_view {
     PYRO_HISTORY_TREND, /* lines, changes */
     PYRO_HISTORY_CHANGES, /* lines, changes */
     PYRO_HISTORY_ALERTS, /* alerts */
-    PYRO_HISTORY_PLAN /* plan, capacity */
+    PYRO_HISTORY_PLAN, /* plan, capacity */
+    PYRO_HISTORY_BISECT /* bisected */
 } pyro_history_view;
+
+/* What a search for a slower commit found. */
+typedef struct pyro_bisected {
+    const char *good; /* the last commit that is not slower */
+    const char *first, *subject; /* the first slower one */
+    size_t steps; /* commits that were measured */
+    double change; /* of its slowest metric; NaN: unknown */
+    bool is_certain; /* false: a step had no verdict, and its estimate decided */
+} pyro_bisected;
 
 typedef struct pyro_history_report {
     pyro_history_view view;
@@ -142,6 +152,7 @@ typedef struct pyro_history_report {
     const pyro_alerts *alerts;
     const pyro_capacity_rows *plan;
     const pyro_capacity_request *capacity;
+    const pyro_bisected *bisected;
     const pyro_retention_result *collected;
     bool only_counted; /* the collection removed nothing */
 } pyro_history_report;

@@ -81,6 +81,13 @@ int pyro_write_history_csv(pyro_buf *buf, const pyro_report_request *request)
     case PYRO_HISTORY_COLLECT:
         write_collected(buf, report->collected);
         break;
+    case PYRO_HISTORY_BISECT:
+        pyro_csv_header(buf, "good,first,change,certain");
+        pyro_csv_text(buf, report->bisected->good, false);
+        pyro_csv_text(buf, report->bisected->first, false);
+        pyro_csv_number(buf, report->bisected->change, false);
+        pyro_csv_text(buf, report->bisected->is_certain ? "yes" : "no", true);
+        break;
     case PYRO_HISTORY_PLAN:
         pyro_write_plan_csv(buf, report->plan);
         break;

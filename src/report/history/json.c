@@ -127,6 +127,19 @@ static void write_collected(pyro_json_writer *w, const pyro_history_report *repo
     pyro_json_end_object(w);
 }
 
+static void write_bisected(pyro_json_writer *w, const pyro_bisected *found)
+{
+    pyro_json_key(w, "bisect");
+    pyro_json_begin_object(w);
+    pyro_json_member_string(w, "good", found->good);
+    pyro_json_member_string(w, "first", found->first);
+    pyro_json_member_string(w, "subject", found->subject);
+    pyro_json_member_integer(w, "steps", (int64_t)found->steps);
+    pyro_json_member_number(w, "change", found->change);
+    pyro_json_member_boolean(w, "certain", found->is_certain);
+    pyro_json_end_object(w);
+}
+
 int pyro_write_history_json(pyro_buf *buf, const pyro_report_request *request)
 {
     const pyro_history_report *report = request->history;
@@ -146,6 +159,9 @@ int pyro_write_history_json(pyro_buf *buf, const pyro_report_request *request)
     case PYRO_HISTORY_TREND:
         pyro_write_trend_json(w, report);
         pyro_write_changes_json(w, report->changes);
+        break;
+    case PYRO_HISTORY_BISECT:
+        write_bisected(w, report->bisected);
         break;
     case PYRO_HISTORY_PLAN:
         pyro_write_plan_json(w, report);

@@ -142,6 +142,27 @@ static int write_collected(pyro_buf *buf, const pyro_report_request *request)
     return PYRO_OK;
 }
 
+static int write_bisected(pyro_buf *buf, const pyro_report_request *request)
+{
+    const pyro_bisected *found = request->history->bisected;
+    char change[PYRO_UNIT_TEXT], commit[PYRO_COMMIT_TEXT], good[PYRO_COMMIT_TEXT];
+
+    if (found->is_certain) {
+        pyro_buf_addf(
+            buf, "%s is the first slower commit (%s): ", pyro_format_commit(commit, found->first),
+            pyro_format_change(change, found->change));
+        pyro_text_clean(buf, found->subject);
+        pyro_buf_addf(buf, "\n%zu commits measured\n", found->steps);
+    } else {
+        pyro_buf_addf(buf,
+                      "the first slower commit is after %s, most likely %s; a step had no verdict, "
+                      "and its estimate decided\n",
+                      pyro_format_commit(good, found->good),
+                      pyro_format_commit(commit, found->first));
+    }
+    return PYRO_OK;
+}
+
 int pyro_write_history_text(pyro_buf *buf, const pyro_report_request *request)
 {
     switch (request->history->view) {
@@ -153,6 +174,8 @@ int pyro_write_history_text(pyro_buf *buf, const pyro_report_request *request)
         return pyro_write_trend_text(buf, request);
     case PYRO_HISTORY_CHANGES:
         return pyro_write_changes_text(buf, request);
+    case PYRO_HISTORY_BISECT:
+        return write_bisected(buf, request);
     case PYRO_HISTORY_PLAN:
         return pyro_write_plan_text(buf, request);
     case PYRO_HISTORY_ALERTS:
