@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
-        test-pythons test-gpu soak-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage \
+        test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu \
         fuzz lint format docs verify-models catalog verify-catalog install clean
 
@@ -41,6 +41,7 @@ help:
 #: make test-arm-torch run the capture tests on AArch64 with torch, under qemu: 250 MB, 15 minutes
 #: make test-gpu       run the GPU tests with python3's torch; SECONDS=420 runs a part of them
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
+#: make peers          remake the stored results of Apache Otava that the tests compare with
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
 #: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder or files, ONLY=vit_b_16
@@ -138,6 +139,10 @@ test-peers:
 	@scripts/make-venv.sh test
 	@scripts/test-peers.sh
 
+peers:
+	@scripts/install-deps.sh python
+	@scripts/test-peers.sh --answers
+
 test-torch:
 	@scripts/install-deps.sh test
 	@scripts/test-torch.sh $(TORCH)
@@ -177,6 +182,7 @@ bench:
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
 	@.venv/bin/python bench/verdicts.py
+	@.venv/bin/python bench/history.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan
