@@ -73,7 +73,7 @@ def cost(
     Args:
         model_or_path: an nn.Module (exported in memory: nothing is written, no weight is copied
             and the module stays unchanged), a torch.export.ExportedProgram, the path of a .pt2
-            file, "path:name" for one of several models in it, the name of a model that
+            or ONNX file, "path:name" for one of several models in it, the name of a model that
             pyrometer.models() lists, the Hugging Face or timm id of such a model
             ("meta-llama/Llama-3.1-8B"; nothing is downloaded), a folder with a config.json of
             transformers or timm, or "file.py:function" ("package.module:function"). Such a
