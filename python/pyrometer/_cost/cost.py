@@ -216,6 +216,13 @@ class Cost:
         return dict(self._data["footprint"])
 
     @property
+    def peak_memory(self) -> dict[str, int | str]:
+        """Bytes held at once when operators run one by one and tensors are freed behind their last
+        reader: weights, inputs and activations; and the node and layer where that is. The scratch
+        memory of kernels is not included."""
+        return dict(self._data["peak_memory"])
+
+    @property
     def params(self) -> int:
         """Number of parameters; shared ones count once."""
         return self._data["params"]
