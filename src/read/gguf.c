@@ -1,5 +1,7 @@
 /* Reads GGUF files: metadata and the table of tensors. No weights are read. */
+#include "base/containers/buf.h"
 #include "base/error.h"
+#include "read/gguf_graph.h"
 #include "read/weights.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -51,6 +53,7 @@ typedef struct cursor {
     size_t length;
     unsigned char *window;
     int status;
+    pyro_gguf content;
 } cursor;
 
 bool pyro_gguf_is(const pyro_opening *opening)
@@ -136,38 +139,45 @@ static bool skip_value(cursor *c, uint64_t type, int nesting)
     return true;
 }
 
-/* Metadata: only the architecture and the name are kept. */
-static bool read_metadata(cursor *c, pyro_model *model, uint64_t count)
+/* A number of the metadata: unsigned and signed integers of any size. */
+static bool read_number(cursor *c, const char *key, uint64_t type)
 {
-    const char *architecture = "";
-    for (uint64_t i = 0; i < count; i++) {
-        size_t length;
-        char key[128];
-        uint64_t type;
-        const char *text = take_text(c, &length);
-        if (!text)
-            return false;
-        snprintf(key, sizeof key, "%.*s", (int)(length < 120 ? length : 120), text);
-        if (!take_number(c, 4, &type))
-            return false;
-        bool name = !strcmp(key, "general.name"), kind = !strcmp(key, "general.architecture");
-        if (type != VALUE_STRING || !(name || kind)) {
-            if (!skip_value(c, type, 0))
-                return false;
-            continue;
-        }
-        text = take_text(c, &length);
-        const char *copy = text ? pyro_arena_text(&model->arena, text, length) : NULL;
-        if (!copy)
-            return false;
-        if (kind)
-            architecture = copy;
-        else if (length)
-            model->display_name = copy;
-    }
-    model->source = pyro_arena_format(&model->arena, "gguf%s%.60s", *architecture ? ", " : "",
-                                      architecture);
-    return model->source != NULL;
+    uint64_t value;
+    if (!take_number(c, value_bytes[type], &value))
+        return false;
+    if (type == 5) /* a signed number of 32 bits */
+        value = (uint64_t)(int64_t)(int32_t)value;
+    return pyro_gguf_number(&c->content, key, (int64_t)value) ||
+           (c->status = pyro_fail_memory(c->error), false);
+}
+
+/* Metadata: the architecture, the name, and the numbers that describe the architecture. */
+static bool read_entry(cursor *c, pyro_model *model)
+{
+    enum { UINT32 = 4, INT32 = 5, UINT64 = 10, INT64 = 11 };
+    size_t length;
+    char key[128];
+    uint64_t type;
+    const char *text = take_text(c, &length);
+    if (!text)
+        return false;
+    snprintf(key, sizeof key, "%.*s", (int)(length < 120 ? length : 120), text);
+    if (!take_number(c, 4, &type))
+        return false;
+    if (type == UINT32 || type == INT32 || type == UINT64 || type == INT64)
+        return read_number(c, key, type);
+    bool name = !strcmp(key, "general.name"), kind = !strcmp(key, "general.architecture");
+    if (type != VALUE_STRING || !(name || kind))
+        return skip_value(c, type, 0);
+    text = take_text(c, &length);
+    const char *copy = text ? pyro_arena_text(&model->arena, text, length) : NULL;
+    if (!copy)
+        return false;
+    if (kind)
+        c->content.architecture = copy;
+    else if (length)
+        model->display_name = copy;
+    return true;
 }
 
 /* The bytes of a tensor: whole blocks along its fastest dim. */
@@ -193,14 +203,14 @@ static bool measure(cursor *c, uint64_t type, pyro_stored *stored, uint64_t fast
     return true;
 }
 
-static bool read_tensor(cursor *c, pyro_model *model, pyro_stored_types *stored_types)
+static bool read_tensor(cursor *c, pyro_model *model)
 {
     pyro_stored stored = {.name = NULL};
     uint64_t rank, type, offset, size, fastest = 1;
-    int64_t dims[GGUF_MAX_DIMS];
+    int64_t *dims = pyro_arena_array(&model->arena, GGUF_MAX_DIMS, sizeof *dims);
     const char *text = take_text(c, &stored.name_length);
     stored.name = text ? pyro_arena_text(&model->arena, text, stored.name_length) : NULL;
-    if (!stored.name || !take_number(c, 4, &rank))
+    if (!stored.name || !dims || !take_number(c, 4, &rank))
         return false;
     if (rank > GGUF_MAX_DIMS)
         return fail(c, "a tensor of more than 4 dims");
@@ -217,13 +227,15 @@ static bool read_tensor(cursor *c, pyro_model *model, pyro_stored_types *stored_
     if (!take_number(c, 4, &type) || !take_number(c, 8, &offset) ||
         !measure(c, type, &stored, fastest))
         return false;
-    c->status = pyro_weights_add(model, stored_types, &stored, c->error);
-    return c->status == PYRO_OK;
+    if (!pyro_grow(&c->content.tensors, &c->content.tensor_capacity, c->content.tensor_count + 1,
+                   sizeof *c->content.tensors))
+        return false;
+    c->content.tensors[c->content.tensor_count++] = stored;
+    return true;
 }
 
 static bool read_file(cursor *c, pyro_model *model)
 {
-    pyro_stored_types stored = {.count = 0};
     uint64_t magic, version, tensors, entries;
     if (!take_number(c, 4, &magic) || !take_number(c, 4, &version))
         return false;
@@ -237,12 +249,17 @@ static bool read_file(cursor *c, pyro_model *model)
         return false;
     if (tensors > GGUF_MAX_ENTRIES || entries > GGUF_MAX_ENTRIES)
         return fail(c, "a GGUF file with more than a million entries");
-    if (!read_metadata(c, model, entries))
-        return false;
-    for (uint64_t i = 0; i < tensors; i++)
-        if (!read_tensor(c, model, &stored))
+    for (uint64_t i = 0; i < entries; i++)
+        if (!read_entry(c, model))
             return false;
-    c->status = pyro_weights_end(model, &stored, c->error);
+    for (uint64_t i = 0; i < tensors; i++)
+        if (!read_tensor(c, model))
+            return false;
+    const char *architecture = c->content.architecture;
+    model->source = pyro_arena_format(&model->arena, "gguf%s%.60s", *architecture ? ", " : "",
+                                      architecture);
+    c->status = model->source ? pyro_gguf_fill(model, &c->content, c->error)
+                              : pyro_fail_memory(c->error);
     return c->status == PYRO_OK;
 }
 
@@ -257,7 +274,9 @@ int pyro_gguf_open(const pyro_opening *opening, pyro_error *error)
     cursor c = {.source = opening->source, .error = error, .window = malloc(WINDOW_BYTES)};
     if (!c.window)
         return pyro_fail_memory(error);
+    pyro_gguf_begin(&c.content, &opening->model->arena, error);
     bool good = read_file(&c, opening->model);
+    pyro_gguf_end(&c.content);
     free(c.window);
     if (!good && c.status == PYRO_OK)
         return pyro_fail_memory(error);

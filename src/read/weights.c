@@ -31,6 +31,15 @@ static bool count_type(pyro_stored_types *types, const pyro_stored *stored, int6
            pyro_add_i64(types->rows[i].bytes, stored->bytes, &types->rows[i].bytes);
 }
 
+bool pyro_weights_count(pyro_stored_types *types, const pyro_stored *stored)
+{
+    int64_t values = 1;
+    for (size_t d = 0; d < stored->rank; d++)
+        if (stored->dims[d] < 0 || !pyro_mul_i64(values, stored->dims[d], &values))
+            return false;
+    return count_type(types, stored, values);
+}
+
 /* Statistics of norms and tables of positions are buffers in every framework. */
 static pyro_role role_of(const char *name, size_t length)
 {

@@ -36,6 +36,8 @@ int pyro_weights_begin(pyro_model *model, pyro_error *error);
 /* Adds a tensor as a parameter; one of that name must not be there. */
 int pyro_weights_add(pyro_model *model, pyro_stored_types *types, const pyro_stored *stored,
                      pyro_error *error);
+/* Counts a tensor for the notes only; false if its values do not fit. */
+bool pyro_weights_count(pyro_stored_types *types, const pyro_stored *stored);
 /* Adds the notes about types, and that the file has no graph. */
 int pyro_weights_end(pyro_model *model, const pyro_stored_types *types, pyro_error *error);
 

@@ -228,6 +228,11 @@ Next:
   pyrometer cost weights/good-2.gguf --verbose
   pyrometer cost weights/good-2.gguf --dtype float16
 
+$ pyrometer cost weights/good-3-graph.gguf --seq 16 | grep -E "Model:|MACs:|Parameters:"
+  Model:                good-3-graph (gguf, llama)
+  Total MACs:           9.98 M (9,977,856)
+  Parameters:           641.8 k (641,792), 402.8 KiB
+
 $ for file in weights/bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
 pyrometer: weights/bad-1-truncated.safetensors: tensor 'model.layers.0.mlp.down_proj.weight' ends behind the end of the file: it is truncated
 pyrometer: weights/bad-2-header.safetensors: a safetensors header of 1048576 bytes, in a file of 32 bytes

@@ -10,9 +10,9 @@
 
 enum { MAX_BYTES = 16 << 20, MAX_DEPTH = 32, MAX_ENTRIES = 200000, MAX_PATH = 512 };
 
-static bool add_entry(hf_config *config, const pyro_buf *path, hf_entry entry)
+static bool put(hf_config *config, const char *path, size_t length, hf_entry entry)
 {
-    uint32_t id = pyro_intern_add(&config->paths, path->data ? path->data : "", path->length);
+    uint32_t id = pyro_intern_add(&config->paths, path, length);
     if (id == PYRO_INTERN_NONE ||
         !pyro_grow(&config->entries, &config->capacity, id + 1u, sizeof *config->entries)) {
         pyro_fail_memory(config->error);
@@ -20,6 +20,22 @@ static bool add_entry(hf_config *config, const pyro_buf *path, hf_entry entry)
     }
     config->entries[id] = entry;
     return true;
+}
+
+static bool add_entry(hf_config *config, const pyro_buf *path, hf_entry entry)
+{
+    return put(config, path->data ? path->data : "", path->length, entry);
+}
+
+void hf_config_begin(hf_config *config, pyro_arena *arena, pyro_error *error)
+{
+    *config = (hf_config){.arena = arena, .prefix = "", .model_type = "", .error = error};
+    pyro_intern_init(&config->paths, arena);
+}
+
+bool hf_config_set(hf_config *config, const char *name, hf_entry entry)
+{
+    return put(config, name, strlen(name), entry);
 }
 
 static bool read_value(hf_config *config, pyro_json *json, pyro_buf *path, pyro_json_kind kind);
@@ -128,8 +144,7 @@ int hf_config_read(hf_config *config, pyro_source *source, pyro_arena *arena, py
     pyro_buf path = PYRO_BUF_INIT;
     pyro_json_options options = {
         .max_depth = MAX_DEPTH, .max_token_bytes = 1 << 20, .nonfinite = true};
-    *config = (hf_config){.arena = arena, .prefix = "", .model_type = "", .error = error};
-    pyro_intern_init(&config->paths, arena);
+    hf_config_begin(config, arena, error);
     if (source->size > MAX_BYTES)
         return pyro_fail(error, PYRO_ERROR_LIMIT, "a configuration of more than %d bytes",
                          MAX_BYTES);

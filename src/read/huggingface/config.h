@@ -37,6 +37,10 @@ typedef struct hf_config {
 int hf_config_read(hf_config *config, pyro_source *source, pyro_arena *arena, pyro_error *error);
 void hf_config_free(hf_config *config);
 
+/* An empty configuration, to be filled field by field; and its fields. False: memory ran out. */
+void hf_config_begin(hf_config *config, pyro_arena *arena, pyro_error *error);
+bool hf_config_set(hf_config *config, const char *name, hf_entry entry);
+
 /* Finds a field of the text model; NULL: missing or null. */
 const hf_entry *hf_find(const hf_config *config, const char *name);
 /* The first of several names that is an integer; `otherwise` if none is. NULL ends the names. */

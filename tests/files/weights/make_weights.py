@@ -8,6 +8,8 @@ import pathlib
 import struct
 import sys
 
+ONE_BLOCK = {"block_count": 1}
+
 
 def safetensors(header: dict, data: int) -> bytes:
     text = json.dumps(header).encode()
@@ -23,12 +25,14 @@ def text(value: str) -> bytes:
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def gguf(tensors: list[tuple[str, list[int], int]], version: int = 3) -> bytes:
+def gguf(
+    tensors: list[tuple[str, list[int], int]], version: int = 3, numbers: dict[str, int] = ONE_BLOCK
+) -> bytes:
     """Tensors are (name, dims with the fastest first, number of the type)."""
     metadata = [
         text("general.architecture") + struct.pack("<I", 8) + text("llama"),
         text("general.name") + struct.pack("<I", 8) + text("Tiny"),
-        text("llama.block_count") + struct.pack("<II", 4, 1),
+        *(text(f"llama.{key}") + struct.pack("<II", 4, value) for key, value in numbers.items()),
         text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b"),
     ]
     out = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata)) + b"".join(metadata)
@@ -36,6 +40,24 @@ def gguf(tensors: list[tuple[str, list[int], int]], version: int = 3) -> bytes:
         out += text(name) + struct.pack("<I", len(dims))
         out += b"".join(struct.pack("<Q", dim) for dim in dims) + struct.pack("<IQ", kind, 0)
     return out + bytes(32)
+
+
+def whole_model() -> bytes:
+    """A block of llama with all of its tensors, whose metadata describes the graph."""
+    numbers = {
+        "block_count": 1, "embedding_length": 256, "feed_forward_length": 512,
+        "attention.head_count": 4, "attention.head_count_kv": 2,
+    }  # fmt: skip
+    tensors = [
+        ("token_embd.weight", [256, 100], 12), ("output.weight", [256, 100], 14),
+        ("output_norm.weight", [256], 0), ("rope_freqs.weight", [32], 0),
+        ("blk.0.attn_norm.weight", [256], 0), ("blk.0.attn_q.weight", [256, 256], 12),
+        ("blk.0.attn_k.weight", [256, 128], 12), ("blk.0.attn_v.weight", [256, 128], 14),
+        ("blk.0.attn_output.weight", [256, 256], 12), ("blk.0.ffn_norm.weight", [256], 0),
+        ("blk.0.ffn_gate.weight", [256, 512], 12), ("blk.0.ffn_up.weight", [256, 512], 12),
+        ("blk.0.ffn_down.weight", [512, 256], 14),
+    ]  # fmt: skip
+    return gguf(tensors, numbers=numbers)
 
 
 def files() -> dict[str, bytes]:
@@ -53,6 +75,7 @@ def files() -> dict[str, bytes]:
     return {
         "good-1.safetensors": safetensors(header, 144),
         "good-2.gguf": gguf(blocks),
+        "good-3-graph.gguf": whole_model(),
         "bad-1-truncated.safetensors": safetensors(header, 100),
         "bad-2-header.safetensors": struct.pack("<Q", 1 << 20) + b'{"a": 1}' + bytes(16),
         "bad-3-offsets.safetensors": safetensors({"a": entry("F32", [3], 0, 8)}, 8),

@@ -38,6 +38,30 @@ static void test_good_files(void **unused)
     expect_totals("good-2.gguf", 256 * 8 + 256 * 256 + 256, 8 * 144 + 256 * 210 + 256 * 4);
 }
 
+/* Metadata that describes a decoder gives its graph; the bytes are those of the blocks. */
+static void test_graph(void **unused)
+{
+    (void)unused;
+    enum { HIDDEN = 256, INNER = 512, VOCABULARY = 100, NARROW = 128, TOKENS = 128 };
+    int64_t four_bits = VOCABULARY * HIDDEN + 2 * HIDDEN * HIDDEN + HIDDEN * NARROW +
+                        2 * HIDDEN * INNER;
+    int64_t six_bits = VOCABULARY * HIDDEN + HIDDEN * NARROW + HIDDEN * INNER;
+    expect_totals("good-3-graph.gguf", four_bits + six_bits + 3 * HIDDEN,
+                  four_bits / 256 * 144 + six_bits / 256 * 210 + 3 * HIDDEN * 4);
+    pyro_model *model;
+    pyro_cost *cost;
+    pyro_error error;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_model_open(&model, file_path("good-3-graph.gguf"), &error), 0);
+    assert_int_equal(pyro_cost_compute(&cost, model, NULL, &error), 0);
+    /* All matrices but the table, and scores and their sums of all heads. */
+    int64_t matrices = four_bits + six_bits - VOCABULARY * HIDDEN;
+    assert_int_equal(pyro_cost_total(cost)->work.macs,
+                     TOKENS * matrices + 2 * TOKENS * TOKENS * HIDDEN);
+    pyro_cost_free(cost);
+    pyro_model_close(model);
+}
+
 static void test_bad_files(void **unused)
 {
     (void)unused;
@@ -68,7 +92,7 @@ static void test_bad_files(void **unused)
 static void test_damage(void **unused)
 {
     (void)unused;
-    static const char *const names[] = {"good-1.safetensors", "good-2.gguf"};
+    static const char *const names[] = {"good-1.safetensors", "good-2.gguf", "good-3-graph.gguf"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char data[4096], copy[4096];
         FILE *file = fopen(file_path(names[i]), "rb");
@@ -96,6 +120,7 @@ static void test_damage(void **unused)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_good_files),
+    cmocka_unit_test(test_graph),
     cmocka_unit_test(test_bad_files),
     cmocka_unit_test(test_damage),
 };
