@@ -111,6 +111,17 @@ class Patches(nn.Module):
         return self.head(y.view(y.shape[0], -1))
 
 
+class Logits(nn.Module):
+    """A model of transformers with tokens as its only input and logits as its only output."""
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.model(x, use_cache=False, return_dict=False)[0]
+
+
 def _vision(name: str, size: int = 64, **options: object):
     def build():
         import torchvision
@@ -127,9 +138,7 @@ def _language(config_name: str, class_name: str, **options: object):
         import transformers
 
         config = getattr(transformers, config_name)(**options)
-        config.use_cache = False
-        config.return_dict = False
-        model = getattr(transformers, class_name)(config)
+        model = Logits(getattr(transformers, class_name)(config))
         return model, (torch.randint(0, 90, (1, 16)),)
 
     return build
@@ -161,7 +170,7 @@ LARGE = {
     "swin_t": _vision("swin_t"),
     "vit_b_16": _vision("vit_b_16", 224),
     "googlenet": _vision("googlenet", 96, init_weights=False, aux_logits=False),
-    "bert": _language("BertConfig", "BertModel", vocab_size=100, hidden_size=64,
+    "bert": _language("BertConfig", "BertForMaskedLM", vocab_size=100, hidden_size=64,
                       num_hidden_layers=2, num_attention_heads=4, intermediate_size=96),
     "gpt2": _language("GPT2Config", "GPT2LMHeadModel", vocab_size=100, n_embd=64, n_layer=2,
                       n_head=4, n_positions=64),
