@@ -20,7 +20,7 @@ export PYTHON
 .PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu \
-        fuzz lint format docs verify-models catalog verify-catalog install clean
+        fuzz lint format docs verify-models verify-formats catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -48,6 +48,7 @@ help:
 #: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
+#: make verify-formats check the readers of ONNX files and folders against onnx, torch, transformers
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
 #: make verify-catalog check every built-in model against torch, at default and other sizes
 #: make fuzz           install clang, then fuzz each reader for FUZZ_SECONDS (300)
@@ -190,6 +191,13 @@ verify-models:
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
+
+verify-formats:
+	@scripts/make-venv.sh test --plan
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
+	@scripts/make-venv.sh test
+	@scripts/verify-formats.sh
 
 # The index contains costs, so the tool is built after the skeletons and before the index.
 catalog:
