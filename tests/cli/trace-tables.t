@@ -312,14 +312,14 @@ ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,300
 ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6,2120000,860000,0
 
 $ cd trace; pyrometer trace good-1-training.json --format csv
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share
-Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05
-Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05
-Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,0,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns
+Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
+Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
+Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,0,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
 
 $ cd trace; pyrometer trace good-1-training.json --format csv --depth 0
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share
-Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns
+Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
 
 $ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
 name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,dtype,flops_per_s,phase,peak_share,bytes_per_s,bandwidth_share
@@ -327,11 +327,11 @@ name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flop
 "say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,,,other,,,
 
 $ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
-file,name,short_name,op,shapes,category,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers
-good-1-training.json,ampere_sgemm_32x32_tn,ampere_sgemm_32x32_tn,aten::addmm,"[[16], [8, 16], [16, 16], [], []]",gemm,4,80000,20000,20000,20000,0,,0.25,0
-good-1-training.json,ampere_sgemm_32x32_nt,ampere_sgemm_32x32_nt,aten::mm,"[[16, 8], [8, 16]]",gemm,4,60000,15000,15000,15000,0,,0.25,0
-good-1-training.json,multi_tensor_apply_kernel,multi_tensor_apply_kernel,aten::_foreach_add_,,optimizer,2,20000,10000,10000,10000,0,,0.25,0
-good-1-training.json,reduce_kernel,reduce_kernel,aten::item,,reduction,2,20000,10000,10000,10000,0,,0.25,0
+file,name,short_name,op,shapes,category,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers,source
+good-1-training.json,ampere_sgemm_32x32_tn,ampere_sgemm_32x32_tn,aten::addmm,"[[16], [8, 16], [16, 16], [], []]",gemm,4,80000,20000,20000,20000,0,,0.25,0,
+good-1-training.json,ampere_sgemm_32x32_nt,ampere_sgemm_32x32_nt,aten::mm,"[[16, 8], [8, 16]]",gemm,4,60000,15000,15000,15000,0,,0.25,0,
+good-1-training.json,multi_tensor_apply_kernel,multi_tensor_apply_kernel,aten::_foreach_add_,,optimizer,2,20000,10000,10000,10000,0,,0.25,0,
+good-1-training.json,reduce_kernel,reduce_kernel,aten::item,,reduction,2,20000,10000,10000,10000,0,,0.25,0,
 
 # For flame-graph tools: device time, and host time where there is no device.
 $ cd trace; pyrometer trace good-1-training.json --folded
@@ -403,7 +403,6 @@ host-bound
 synchronizing-calls
 tf32-off
 far-from-roofline
-memory-bound
 
 $ cd trace; pyrometer trace good-1-training.json --by finding --format csv --ignore host-bound | cut -d, -f1
 id
@@ -411,7 +410,6 @@ synchronizing-calls
 tf32-off
 launch-overhead
 far-from-roofline
-memory-bound
 
 $ cd trace; pyrometer trace good-1-training.json --ignore host
 pyrometer: --ignore: no finding has the id "host" (the reference of traces lists all)

@@ -14,6 +14,7 @@ Commands:
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
   report    show any input or result as one HTML page
+  history   keep results over commits, find where they changed, alert
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
   doctor    check what works on this machine, and how to fix what does not

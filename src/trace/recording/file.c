@@ -36,7 +36,7 @@ _Static_assert(sizeof(pyro_device_record) == sizeof(pyro_record) &&
                    sizeof(pyro_counter_record) == sizeof(pyro_record) &&
                    offsetof(pyro_counter_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_counter_record, tag) == offsetof(pyro_record, tag) &&
-                                      sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32 &&
+                   sizeof(pyro_launch_data) == 40 && sizeof(pyro_device_data) == 32 &&
                    sizeof(pyro_held_record) == sizeof(pyro_record) &&
                    offsetof(pyro_held_record, kind) == offsetof(pyro_record, kind) &&
                    offsetof(pyro_held_record, tag) == offsetof(pyro_record, tag),
