@@ -18,9 +18,9 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
-        test-pythons test-gpu soak-gpu test-peers test-torch test-x86 test-arm test-arm-torch coverage \
+        test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu \
-        fuzz lint format docs verify-models catalog verify-catalog install clean
+        fuzz lint format docs verify-models verify-formats catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -41,12 +41,14 @@ help:
 #: make test-arm-torch run the capture tests on AArch64 with torch, under qemu: 250 MB, 15 minutes
 #: make test-gpu       run the GPU tests with python3's torch; SECONDS=420 runs a part of them
 #: make test-peers     compare results with HTA, TensorBoard's plugin and hooks, each in its own environment
+#: make peers          remake the stored results of Apache Otava that the tests compare with
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
 #: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder, files or profiler, ONLY=vit_b_16
 #: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
+#: make verify-formats check the readers of ONNX files and folders against onnx, torch, transformers
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
 #: make verify-catalog check every built-in model against torch, at default and other sizes
 #: make fuzz           install clang, then fuzz each reader for FUZZ_SECONDS (300)
@@ -138,6 +140,10 @@ test-peers:
 	@scripts/make-venv.sh test
 	@scripts/test-peers.sh
 
+peers:
+	@scripts/install-deps.sh python
+	@scripts/test-peers.sh --answers
+
 test-torch:
 	@scripts/install-deps.sh test
 	@scripts/test-torch.sh $(TORCH)
@@ -178,6 +184,7 @@ bench:
 	@.venv/bin/python bench/bench.py
 	@.venv/bin/python bench/model.py
 	@.venv/bin/python bench/verdicts.py
+	@.venv/bin/python bench/history.py
 
 verify-models:
 	@scripts/make-venv.sh test --plan
@@ -185,6 +192,13 @@ verify-models:
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@.venv/bin/python tests/models/verify.py --all
+
+verify-formats:
+	@scripts/make-venv.sh test --plan
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
+	@scripts/make-venv.sh test
+	@scripts/verify-formats.sh
 
 # The index contains costs, so the tool is built after the skeletons and before the index.
 catalog:

@@ -26,8 +26,17 @@ int pyro_open_model(pyro_model **out, const char *spec, const pyro_open_options 
                     pyro_error *error)
 {
     static const pyro_open_options usual = {0};
+    pyro_spec_kind kind = pyro_spec_of(spec);
+    int status;
 
-    if (pyro_spec_of(spec) == PYRO_SPEC_MODEL)
+    if (kind == PYRO_SPEC_MODEL)
         return pyro_model_open(out, spec, error);
+    /* A configuration alone is enough for many families; --python asks for the exact graph. */
+    if (kind == PYRO_SPEC_FOLDER && !(options && options->python)) {
+        status = pyro_model_open(out, spec, error);
+        if (status != PYRO_ERROR_UNSUPPORTED)
+            return status;
+        pyro_error_clear(error);
+    }
     return open_built(out, spec, options ? options : &usual, error);
 }

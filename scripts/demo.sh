@@ -47,6 +47,10 @@ echo "# Compare models"
 show cost resnet50 vit_b_16 efficientnet_b0 convnext_tiny -q
 echo "# Check our counts against the numbers that torchvision publishes"
 show check --models resnet50,vit_b_16 --against torchvision
+if [ -f web/dist/index.html ]; then
+    echo "# The same as a page: open build/report.html in a browser"
+    show report resnet50 -o build/report.html
+fi
 
 python=$(find_torch)
 if [ -z "$python" ]; then

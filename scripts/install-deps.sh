@@ -50,9 +50,13 @@ check_python() {
     fi
 }
 
+# The history loads it at run time.
+has_sqlite() { ldconfig -p | grep -q libsqlite3.so.0; }
+
 check_test() {
     check_build
     check_python
+    need libsqlite3-0 has_sqlite
     need pkg-config command -v pkg-config
     need libcmocka-dev has_cmocka
     need g++ command -v c++

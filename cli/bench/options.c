@@ -229,6 +229,7 @@ const pyro_option_group pyro_bench_groups[] = {
     {"Limits and baseline:", policy_options, 0},
     {"Verdict, with --against:", pyro_verdict_option_table, offsetof(pyro_bench_values, verdict)},
     {"Files:", export_options, offsetof(pyro_bench_values, exports)},
+    {"History:", pyro_history_store_options, offsetof(pyro_bench_values, history)},
     {"Output:", pyro_common_options, offsetof(pyro_bench_values, common)},
     {NULL, NULL, 0},
 };

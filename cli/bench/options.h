@@ -5,6 +5,7 @@
 #include "cli/bench/model.h"
 #include "cli/bench/write.h"
 #include "cli/common.h"
+#include "cli/history/store.h"
 #include "cli/options/verdict.h"
 
 typedef struct pyro_bench_values {
@@ -15,6 +16,7 @@ typedef struct pyro_bench_values {
     bool no_shell, ignore_failure, show_output, sequential;
     pyro_bench_model_values model;
     pyro_bench_exports exports;
+    pyro_history_store_values history;
     pyro_verdict_values verdict;
     pyro_common common;
 } pyro_bench_values;

@@ -109,6 +109,24 @@ int pyro_bench_job_conclude(const pyro_bench_job *s)
     return cannot_tell ? PYRO_EXIT_CANNOT_TELL : verdict;
 }
 
+/* Never changes the exit code: the measurement stands, whatever happens to the history. */
+static void remember(const pyro_bench_job *s)
+{
+    pyro_bench_report report = {.bench = s->bench};
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    if (!s->values->history.wanted || s->bench->interrupted)
+        return;
+    pyro_error_clear(&error);
+    if (pyro_report_bench(&text, &size, &report, PYRO_BENCH_JSON, NULL, &error) == PYRO_OK)
+        pyro_history_store(&s->values->history, text, size);
+    else
+        pyro_common_fail("history", &error);
+    pyro_free(text);
+}
+
 int pyro_bench_job_write(const pyro_bench_job *s)
 {
     pyro_bench_report report = {
@@ -125,6 +143,7 @@ int pyro_bench_job_write(const pyro_bench_job *s)
     if (s->comparison)
         pyro_verdict_annotate(s->comparison, &s->values->verdict);
     pyro_bench_write_summary(&report);
+    remember(s);
     return exit_code;
 }
 

@@ -395,13 +395,17 @@ static int run_bench(const pyro_command *command, int argc, char **argv)
                                 .verdict = PYRO_VERDICT_INIT,
                                 .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
+    char *database = NULL;
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        database = pyro_history_hide_password(values.history.database);
+        values.history.database = database;
         exit_code = pyro_bench_check_folder(values.exports.folder);
         if (exit_code == PYRO_EXIT_FINE)
             exit_code = bench_operands(&operands, &values);
     }
+    free(database);
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
     return exit_code;

@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/model_open.h"
+#include "cli/history/store.h"
 #include "cli/options/regex.h"
 #include "cli/output.h"
 #include "cli/progress.h"
@@ -10,6 +11,7 @@
 
 #include <pyrometer/trace.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Events; for fewer, a second thread costs more than it saves. */
@@ -27,6 +29,7 @@ typedef struct trace_values {
     pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
     int64_t threads;
+    pyro_history_store_values history;
     pyro_common common;
 } trace_values;
 
@@ -188,6 +191,7 @@ static const pyro_option_group trace_groups[] = {
     {"Filters:", choice_options, 0},
     {"Layers and steps:", name_options, 0},
     {"Reading and other outputs:", output_options, 0},
+    {"History:", pyro_history_store_options, offsetof(trace_values, history)},
     {"Output:", pyro_common_options, offsetof(trace_values, common)},
     {NULL, NULL, 0},
 };
@@ -334,6 +338,24 @@ static void free_part(void *data, unsigned part)
         pyro_analysis_free(freed->analysis);
 }
 
+/* Adds times of steps, totals and peaks to the history. */
+static void remember(const trace_run *run, const pyro_trace *trace, const pyro_analysis *analysis)
+{
+    pyro_trace_report_options options = {.report.format = PYRO_FORMAT_JSON, .depth = -1};
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+
+    if (!run->values->history.wanted)
+        return;
+    pyro_error_clear(&error);
+    if (pyro_report_trace(&text, &size, trace, analysis, &options, &error) == PYRO_OK)
+        pyro_history_store(&run->values->history, text, size);
+    else
+        pyro_common_fail("history", &error);
+    pyro_free(text);
+}
+
 static int analyze_file(trace_run *run, const char *path, bool several)
 {
     pyro_progress progress;
@@ -360,6 +382,7 @@ static int analyze_file(trace_run *run, const char *path, bool several)
         status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
                                               : add_report(run, trace, analysis, several, &error);
     if (status == PYRO_OK) {
+        remember(run, trace, analysis);
         pyro_trace_warnings(trace, &warnings);
         run->warnings += warnings;
         for (size_t i = 0; i < analysis->defect_count; i++)
@@ -554,11 +577,16 @@ static int run_trace(const pyro_command *command, int argc, char **argv)
     trace_values values = {
         .view = -1, .top = -1, .depth = -1, .step = -1, .phase = -1, .common = PYRO_COMMON_INIT};
     pyro_words files = {0};
+    char *database = NULL;
     int exit_code;
 
     values.common.plain = &values.folded;
-    if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code))
+    if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code)) {
+        database = pyro_history_hide_password(values.history.database);
+        values.history.database = database;
         exit_code = run_files(&values, &files);
+    }
+    free(database);
     pyro_words_free(&files);
     pyro_options_free(command->groups, &values);
     return exit_code;

@@ -167,6 +167,19 @@ typedef struct pyro_footprint {
 
 PYRO_API void pyro_cost_footprint(const pyro_cost *cost, pyro_footprint *out);
 
+/*
+ * The peak of memory when the operators run one by one in the order of the file, and a tensor is
+ * freed behind the last operator that reads it. Without the scratch memory of kernels.
+ */
+typedef struct pyro_peak {
+    int64_t activation_bytes; /* of outputs of operators that are alive at once */
+    int64_t input_bytes;
+    int64_t total_bytes; /* with the weights and the inputs */
+    const char *node, *layer; /* where the peak is; "" if nothing is made */
+} pyro_peak;
+
+PYRO_API int pyro_cost_peak(const pyro_cost *cost, pyro_peak *out, pyro_error *error);
+
 /* Sentences about suitable hardware, each with the share of the work that it is based on. */
 PYRO_API const char *const *pyro_cost_advice(const pyro_cost *cost, size_t *count);
 /* What the numbers omit or assume ("cond: the costlier branch is counted"). */

@@ -54,7 +54,8 @@ typedef struct pyro_facts {
 typedef enum pyro_spec_kind {
     PYRO_SPEC_MODEL, /* pyro_model_open() opens it or reports why it cannot */
     PYRO_SPEC_PYTHON, /* "file.py:function" or "package.module:function": needs Python */
-    PYRO_SPEC_FOLDER /* a folder with a config.json: Python builds the model from it */
+    PYRO_SPEC_FOLDER /* a folder with a config.json: pyro_model_open() derives the graph of many
+                        families from it, Python builds any */
 } pyro_spec_kind;
 PYRO_API pyro_spec_kind pyro_spec_of(const char *spec);
 

@@ -8,6 +8,7 @@
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
 #include <pyrometer/graph.h>
+#include <pyrometer/history.h>
 #include <pyrometer/model.h>
 #include <pyrometer/page.h>
 #include <pyrometer/ranks.h>

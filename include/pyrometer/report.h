@@ -5,6 +5,7 @@
 #include <pyrometer/catalog.h>
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
+#include <pyrometer/history.h>
 #include <pyrometer/trace.h>
 
 #ifdef __cplusplus
@@ -122,6 +123,58 @@ PYRO_API int pyro_report_bench(char **out, size_t *size, const pyro_bench_report
 /* The verdict between two results: text, JSON or CSV by options->format. */
 PYRO_API int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *comparison,
                                  const pyro_report_options *options, pyro_error *error);
+
+/* What a report of the history shows; each view needs the members that its comment names. */
+typedef enum pyro_history_view {
+    PYRO_HISTORY_LIST, /* list */
+    PYRO_HISTORY_SHOW, /* lines */
+    PYRO_HISTORY_EXPORT, /* lines with samples; as JSON, pyro_runs_parse reads it */
+    PYRO_HISTORY_COLLECT, /* collected */
+    PYRO_HISTORY_TREND, /* lines, changes */
+    PYRO_HISTORY_CHANGES, /* lines, changes */
+    PYRO_HISTORY_ALERTS, /* alerts */
+    PYRO_HISTORY_PLAN, /* plan, capacity */
+    PYRO_HISTORY_BISECT /* bisected */
+} pyro_history_view;
+
+/* What a search for a slower commit found. */
+typedef struct pyro_bisected {
+    const char *good; /* the last commit that is not slower */
+    const char *first, *subject; /* the first slower one */
+    size_t steps; /* commits that were measured */
+    double change; /* of its slowest metric; NaN: unknown */
+    bool is_certain; /* false: a step had no verdict, and its estimate decided */
+} pyro_bisected;
+
+typedef struct pyro_history_report {
+    pyro_history_view view;
+    const pyro_history_list *list;
+    const pyro_history_lines *lines;
+    const pyro_history_changes *changes;
+    const pyro_alerts *alerts;
+    const pyro_capacity_rows *plan;
+    const pyro_capacity_request *capacity;
+    const pyro_bisected *bisected;
+    const pyro_retention_result *collected;
+    bool only_counted; /* the collection removed nothing */
+} pyro_history_report;
+
+/* Text, JSON or CSV by options->format. */
+PYRO_API int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
+                                 const pyro_report_options *options, pyro_error *error);
+typedef enum pyro_alerts_format {
+    PYRO_ALERTS_JUNIT,
+    PYRO_ALERTS_MARKDOWN,
+    PYRO_ALERTS_WEBHOOK /* JSON whose "text" chat programs show */
+} pyro_alerts_format;
+PYRO_API int pyro_report_alerts(char **out, size_t *size, const pyro_alerts *alerts,
+                                pyro_alerts_format format, pyro_error *error);
+/* The newest result of every line, for Prometheus' textfile collector (OpenMetrics). */
+PYRO_API int pyro_report_prometheus(char **out, size_t *size, const pyro_history_lines *lines,
+                                    const pyro_history_changes *changes, pyro_error *error);
+/* The newest result of every line where lower is better, for github-action-benchmark. */
+PYRO_API int pyro_report_github_entries(char **out, size_t *size, const pyro_history_lines *lines,
+                                        pyro_error *error);
 /* Frees a buffer that this library returned. */
 PYRO_API void pyro_free(void *memory);
 

@@ -100,6 +100,9 @@ const pyro_gpu *core_gpu_of(PyObject *gpu);
 /* bench.c: adds benchmark results and their comparison. */
 int core_add_bench(PyObject *module);
 
+/* history.c: adds the history of results. */
+int core_add_history(PyObject *module);
+
 /* process_use.c: adds the resource use of this process, and what the machine offers. */
 int core_add_process_use(PyObject *module);
 

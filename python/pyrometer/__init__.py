@@ -22,6 +22,7 @@ from pyrometer._cost.cost import Cost, Operator, Tensor, cost
 from pyrometer._cost.registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._error import Error
 from pyrometer._graph.graph import Graph
+from pyrometer._history.history import History, history
 from pyrometer._ray.decorator import ray
 from pyrometer._trace.ranks import Ranks, ranks
 from pyrometer._trace.trace import Table, Trace, parse_model_trace, trace
@@ -38,6 +39,7 @@ __all__ = [
     "Cost",
     "Error",
     "Graph",
+    "History",
     "Model",
     "ModelProfiler",
     "Operator",
@@ -54,6 +56,7 @@ __all__ = [
     "capture_model",
     "cost",
     "detect_regressions",
+    "history",
     "load_baseline",
     "models",
     "parse_model_trace",

@@ -287,6 +287,43 @@ def compare_bench(
     any_machine: bool,
     /,
 ) -> str: ...
+def history_add(
+    db: str | None,
+    data: bytes,
+    project: str | None,
+    commit: str | None,
+    branch: str | None,
+    machine: str | None,
+    tags: str | None,
+    time_ns: int,
+    /,
+) -> int: ...
+def history_report(
+    db: str | None,
+    view: str,
+    project: str | None,
+    benchmark: str | None,
+    metric: str | None,
+    machine: str | None,
+    branch: str | None,
+    commit: str | None,
+    tag: str | None,
+    since_ns: int,
+    across_machines: bool,
+    /,
+) -> str: ...
+def simulate_queue(
+    samples_ms: Sequence[float],
+    batch: int,
+    servers: int,
+    rate_per_s: float,
+    requests: int,
+    seed: int,
+    /,
+) -> tuple[float, float, float, float, float]: ...
+def find_changes(
+    values: Sequence[float], method: str, window: int, max_p: float, min_change: float, /
+) -> list[tuple[int, float, float, float, float, int]]: ...
 
 KNEE_GAIN: float
 

@@ -94,7 +94,12 @@ int64_t pyro_output_elements(const pyro_call *call)
 
 int64_t pyro_tensor_bytes(pyro_call *call, const pyro_tensor *tensor)
 {
-    return tensor->dims ? pyro_times(call, tensor->elements, pyro_dtype_bytes(tensor->dtype)) : 0;
+    int64_t bytes = 0;
+    if (tensor->dims && !pyro_dtype_storage(tensor->dtype, tensor->elements, &bytes)) {
+        call->overflow = true;
+        return 0;
+    }
+    return bytes;
 }
 
 /* Bytes moved by reading a tensor once. */

@@ -1,18 +1,18 @@
 /* Looks up element types in the table of dtypes.def. */
 #include "graph/dtype.h"
 
+#include "base/checked.h"
 #include <stddef.h>
 #include <string.h>
 
 typedef struct dtype_row {
     const char *name, *short_name;
-    int code, bytes;
+    int code, bits;
     bool floating;
 } dtype_row;
 
 static const dtype_row rows[PYRO_DTYPE_COUNT + 1] = {
-#define DTYPE(id, name, short_name, code, bytes, floating) \
-    {name, short_name, code, bytes, floating},
+#define DTYPE(id, name, short_name, code, bits, floating) {name, short_name, code, bits, floating},
 #include "graph/dtypes.def"
 #undef DTYPE
     {"unknown", "unknown", -1, 0, false},
@@ -30,7 +30,16 @@ const char *pyro_dtype_short_name(pyro_dtype dtype)
 
 int64_t pyro_dtype_bytes(pyro_dtype dtype)
 {
-    return rows[dtype].bytes;
+    return (rows[dtype].bits + 7) / 8;
+}
+
+bool pyro_dtype_storage(pyro_dtype dtype, int64_t elements, int64_t *bytes)
+{
+    int64_t bits = rows[dtype].bits;
+    if (bits >= 8)
+        return pyro_mul_i64(elements, bits / 8, bytes);
+    *bytes = bits ? elements / (8 / bits) + (elements % (8 / bits) != 0) : 0;
+    return true;
 }
 
 bool pyro_dtype_is_floating(pyro_dtype dtype)

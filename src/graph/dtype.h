@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef enum pyro_dtype {
-#define DTYPE(id, name, short_name, code, bytes, floating) PYRO_DTYPE_##id,
+#define DTYPE(id, name, short_name, code, bits, floating) PYRO_DTYPE_##id,
 #include "graph/dtypes.def"
 #undef DTYPE
     PYRO_DTYPE_COUNT,
@@ -15,7 +15,9 @@ typedef enum pyro_dtype {
 
 const char *pyro_dtype_name(pyro_dtype dtype);
 const char *pyro_dtype_short_name(pyro_dtype dtype); /* "fp32" */
-int64_t pyro_dtype_bytes(pyro_dtype dtype);
+int64_t pyro_dtype_bytes(pyro_dtype dtype); /* of one value alone: 1 for 4-bit types */
+/* The bytes of many values, several per byte for 4-bit and 2-bit types. False: they overflow. */
+bool pyro_dtype_storage(pyro_dtype dtype, int64_t elements, int64_t *bytes);
 bool pyro_dtype_is_floating(pyro_dtype dtype);
 /* From the code in .pt2 files; PYRO_DTYPE_UNKNOWN if invalid. */
 pyro_dtype pyro_dtype_from_pt2(int64_t code);

@@ -55,6 +55,7 @@ typedef enum pyro_arg_kind {
     PYRO_ARG_INTEGERS,
     PYRO_ARG_BOOLEAN, /* items.integers[0].literal */
     PYRO_ARG_NUMBER,
+    PYRO_ARG_NUMBERS, /* items.numbers */
     PYRO_ARG_TEXT,
     PYRO_ARG_GRAPH,
     PYRO_ARG_OTHER
@@ -75,6 +76,7 @@ typedef struct pyro_arg {
         const pyro_arg_integer *integers;
         const char *text;
         const pyro_graph *graph;
+        const double *numbers;
         double number;
     } items;
 } pyro_arg;
@@ -99,6 +101,9 @@ struct pyro_graph {
     size_t node_count, node_capacity;
     const uint32_t *inputs; /* PYRO_NO_VALUE for an input that is not a value */
     size_t input_count;
+    const uint32_t *outputs; /* likewise; NULL if the reader does not keep them */
+    size_t output_count;
+    void *reader_data; /* what its reader keeps beside it, in the model's arena; NULL: nothing */
     pyro_graph *next; /* all graphs of a model, to be freed */
 };
 
@@ -124,6 +129,7 @@ typedef struct pyro_parameter {
     uint32_t module; /* its owner */
     uint8_t role;
     uint32_t tied_to; /* index of the parameter that is counted instead; PYRO_NO_VALUE: none */
+    int64_t stored_bytes; /* in the file, for blocks of quantised values; 0: by its type */
 } pyro_parameter;
 
 struct pyro_model {
@@ -163,6 +169,8 @@ struct pyro_model {
     pyro_facts facts;
     pyro_origin origin;
     int64_t cache_values_per_token; /* of a language model's keys and values; 0: unknown */
+    /* Derives all shapes at the current sizes, for files that omit them; NULL: the file has them. */
+    int (*infer)(pyro_model *model, pyro_error *error);
 };
 
 pyro_model *pyro_model_new(void);

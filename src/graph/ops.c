@@ -16,6 +16,7 @@ const pyro_op pyro_ops[] = {
 #define SHAPE(rule_) .shape = pyro_shape_##rule_
 #define ARGUMENTS(names) .arguments = names
 #include "graph/ops.def"
+#include "graph/ops_onnx.def"
 #undef OP
 #undef SHAPE
 #undef ARGUMENTS

@@ -2,34 +2,24 @@
 #include "read/formats.h"
 
 #include "base/error.h"
+#include "read/onnx/onnx.h"
 #include "read/pt2/pt2.h"
+#include "read/weights.h"
 #include <string.h>
 
 static const pyro_model_format formats[] = {
     {".pt2 archive", pyro_pt2_is_zip, pyro_pt2_open_zip},
     {"exported program as JSON", pyro_pt2_is_json, pyro_pt2_open_json},
     {"the same JSON in gzip", pyro_pt2_is_gzip, pyro_pt2_open_gzip},
+    {"ONNX", pyro_onnx_is, pyro_onnx_open},
+    {"safetensors", pyro_safetensors_is, pyro_safetensors_open},
+    {"GGUF", pyro_gguf_is, pyro_gguf_open},
 };
 
 static bool is_pickle(const pyro_opening *opening)
 {
     const unsigned char *head = opening->head;
     return opening->head_size > 1 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
-}
-
-/* ONNX is protobuf: ir_version (field 1, a small number), then producer, domain or graph. */
-static bool is_onnx(const pyro_opening *opening)
-{
-    const unsigned char *head = opening->head;
-    return opening->head_size > 4 && head[0] == 0x08 && head[1] < 0x20 &&
-           (head[2] == 0x12 || head[2] == 0x1a || head[2] == 0x22 || head[2] == 0x3a ||
-            head[2] == 0x42);
-}
-
-static bool is_safetensors(const pyro_opening *opening)
-{
-    const unsigned char *head = opening->head;
-    return opening->head_size > 9 && head[8] == '{' && !head[7] && !head[6];
 }
 
 /* Recognised by a function, or by bytes at an offset. */
@@ -40,9 +30,6 @@ static const struct {
     const char *magic;
 } unsupported[] = {
     {"a pickle, which is never unpickled", is_pickle, 0, 0, NULL},
-    {"an ONNX model, which is not supported yet", is_onnx, 0, 0, NULL},
-    {"a safetensors file: it has weights but no graph", is_safetensors, 0, 0, NULL},
-    {"a GGUF file, which is unsupported", NULL, 0, 4, "GGUF"},
     {"an HDF5 file, which is unsupported", NULL, 0, 8, "\x89HDF\r\n\x1a\n"},
     {"a TensorFlow Lite model, which is unsupported", NULL, 4, 4, "TFL3"},
     {"an ExecuTorch program, which is unsupported", NULL, 4, 4, "ET12"},

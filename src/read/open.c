@@ -2,6 +2,7 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include "read/catalog.h"
+#include "read/huggingface/folder.h"
 #include "read/open_file.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +94,9 @@ static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyr
 {
     pyro_spec_kind kind = pyro_spec_of(spec);
     int result;
-    if (kind != PYRO_SPEC_MODEL)
+    if (kind == PYRO_SPEC_FOLDER && !stripped)
+        result = pyro_folder_open(out, spec, error);
+    else if (kind != PYRO_SPEC_MODEL)
         result = pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                            "%s, which Python has to build; export it first",
                            kind == PYRO_SPEC_FOLDER ? "a folder with a config.json"

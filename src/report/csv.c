@@ -4,6 +4,8 @@
 #include "base/text/printable.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void end_field(pyro_buf *buf, bool last)
@@ -47,6 +49,20 @@ void pyro_csv_number(pyro_buf *buf, double value, bool last)
 {
     if (isfinite(value))
         pyro_buf_addf(buf, "%.6g", value);
+    end_field(buf, last);
+}
+
+void pyro_csv_exact(pyro_buf *buf, double value, bool last)
+{
+    char text[40];
+
+    for (int digits = 6; isfinite(value) && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) != value)
+            continue;
+        pyro_buf_adds(buf, text);
+        break;
+    }
     end_field(buf, last);
 }
 

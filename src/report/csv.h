@@ -9,6 +9,8 @@
 void pyro_csv_text(pyro_buf *buf, const char *text, bool last);
 void pyro_csv_integer(pyro_buf *buf, int64_t value, bool last);
 void pyro_csv_number(pyro_buf *buf, double value, bool last);
+/* With as many digits as reading it back needs. */
+void pyro_csv_exact(pyro_buf *buf, double value, bool last);
 /* The first record: names separated by commas. */
 void pyro_csv_header(pyro_buf *buf, const char *names);
 

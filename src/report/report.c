@@ -166,6 +166,19 @@ int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *compari
     return pyro_report_write(out, size, &request);
 }
 
+int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
+                        const pyro_report_options *given, pyro_error *error)
+{
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_HISTORY,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .history = report};
+
+    return pyro_report_write(out, size, &request);
+}
+
 int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
                       const pyro_graph_report *given, pyro_error *error)
 {
@@ -190,25 +203,13 @@ int pyro_report_graph(char **out, size_t *size, const pyro_dataflow *graph,
     return status;
 }
 
-/* Moves the text from the buffer to the caller, who frees it. */
-static int hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error)
-{
-    size_t length = 0;
-
-    *out = pyro_buf_detach(buf, &length);
-    if (size)
-        *size = length;
-    pyro_buf_free(buf);
-    return *out ? PYRO_OK : pyro_fail_memory(error);
-}
-
 int pyro_report_trace_folded(char **out, size_t *size, const pyro_analysis *analysis,
                              pyro_error *error)
 {
     pyro_buf buf = PYRO_BUF_INIT;
 
     pyro_write_trace_folded(&buf, analysis);
-    return hand_over(&buf, out, size, error);
+    return pyro_report_hand_over(&buf, out, size, error);
 }
 
 int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const char *title,
@@ -222,7 +223,7 @@ int pyro_report_layer_table(char **out, size_t *size, pyro_trace *trace, const c
     *size = 0;
     if (status == PYRO_OK) {
         pyro_write_pass_table(&buf, &forward, title, with_flops);
-        status = hand_over(&buf, out, size, error);
+        status = pyro_report_hand_over(&buf, out, size, error);
     }
     pyro_forward_table_free(&forward);
     return status;
@@ -233,7 +234,7 @@ int pyro_report_graph_stats(char **out, size_t *size, const pyro_dataflow *graph
     pyro_buf buf = PYRO_BUF_INIT;
 
     pyro_write_graph_stats(&buf, graph);
-    return hand_over(&buf, out, size, error);
+    return pyro_report_hand_over(&buf, out, size, error);
 }
 
 int pyro_report_cuts(char **out, size_t *size, const pyro_dataflow *graph, const pyro_cuts *cuts,
@@ -242,7 +243,7 @@ int pyro_report_cuts(char **out, size_t *size, const pyro_dataflow *graph, const
     pyro_buf buf = PYRO_BUF_INIT;
 
     pyro_write_graph_cuts(&buf, graph, cuts);
-    return hand_over(&buf, out, size, error);
+    return pyro_report_hand_over(&buf, out, size, error);
 }
 
 int pyro_report_models(char **out, size_t *size, const pyro_catalog *catalog,

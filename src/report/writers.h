@@ -70,6 +70,7 @@ typedef struct pyro_report_request {
             const pyro_picture *picture; /* for dot; NULL otherwise */
         } graph;
         const pyro_doctor *doctor;
+        const pyro_history_report *history;
     };
 } pyro_report_request;
 
@@ -99,6 +100,9 @@ const pyro_writer *pyro_writer_find(pyro_report_kind kind, int format);
  * format.
  */
 int pyro_report_write(char **out, size_t *size, const pyro_report_request *request);
+
+/* Moves the text from the buffer to the caller, who frees it with pyro_free(). */
+int pyro_report_hand_over(pyro_buf *buf, char **out, size_t *size, pyro_error *error);
 
 /* The options, with the default width when it is 0; NULL: all defaults. */
 pyro_report_options pyro_report_settle(const pyro_report_options *options);

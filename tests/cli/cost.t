@@ -474,6 +474,7 @@ $ pyrometer cost --format json good-10-static.pt2
   "bottleneck": "memory-bound",
   "band": "memory-bound",
   "footprint": {"total_bytes": 848, "weight_bytes": 848, "kv_cache_bytes": null},
+  "peak_memory": {"total_bytes": 1168, "activation_bytes": 256, "input_bytes": 64, "node": "relu", "layer": ""},
   "decode": null,
   "coverage": {
     "share": 1,

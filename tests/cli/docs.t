@@ -6,6 +6,7 @@ pyrometer-cost.1
 pyrometer-diff.1
 pyrometer-doctor.1
 pyrometer-graph.1
+pyrometer-history.1
 pyrometer-models.1
 pyrometer-python.1
 pyrometer-ranks.1
@@ -39,7 +40,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph trace ranks bench report run python doctor help --help --version
+cost models check diff graph trace ranks bench report history run python doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

@@ -20,9 +20,7 @@ $ for file in other-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit 
 pyrometer: other-1-torchscript.pt: a TorchScript archive, which is unsupported; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it has weights but no graph and is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-3-legacy-checkpoint.pth: a pickle, which is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-4-model.onnx: an ONNX model, which is not supported yet; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-5-weights.safetensors: a safetensors file: it has weights but no graph; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-6-text.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-6-text.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip, ONNX, safetensors, GGUF); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 
 $ pyrometer cost .

@@ -175,13 +175,13 @@ Model          Params  MACs  Input  Task
 ----------------------------------------
 spoiled (own)       -     -  -
 
-1 of * models. MACs are for one forward pass at that input; * marks the sizes (glob)
+1 of 278 models. MACs are for one forward pass at that input; * marks the sizes
 that may change.
-spoiled cannot be used: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+spoiled cannot be used: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip, ONNX, safetensors, GGUF); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 (own): added by you; pyrometer models remove NAME deletes it.
 
 $ pyrometer cost spoiled
-pyrometer: $TMP/data/pyrometer/models/spoiled.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: $TMP/data/pyrometer/models/spoiled.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip, ONNX, safetensors, GGUF); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 [2]
 
 $ rm $TMP/data/pyrometer/models/spoiled.pt2

@@ -14,6 +14,7 @@ Commands:
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
   report    show any input or result as one HTML page
+  history   keep results over commits, find where they changed, alert
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
   doctor    check what works on this machine, and how to fix what does not
@@ -65,13 +66,14 @@ written, and arithmetic intensity, for the model and for each layer. Files and
 built-in models are not run and need no PyTorch.
 
 MODEL is a .pt2 file (torch.export.save(torch.export.export(model, args),
-"model.pt2")), FILE.pt2:NAME for one of several models in a file, or the name of
-a built-in model or of one that you added (see pyrometer models). Hugging Face
-and timm ids (meta-llama/Llama-3.1-8B, timm/resnet50.a1_in1k) select the
-built-in model; nothing is downloaded. FILE.py:FUNCTION, package.module:FUNCTION
-and a folder with a config.json are first built and exported by the interpreter
-of --python. All commands accept these kinds of MODEL. Several models are shown
-side by side.
+"model.pt2")), FILE.pt2:NAME for one of several models in a file, an ONNX file,
+a folder with the config.json of a known family, a safetensors or GGUF file
+(weights only), or the name of a built-in model or of one that you added (see
+pyrometer models). Hugging Face and timm ids (meta-llama/Llama-3.1-8B,
+timm/resnet50.a1_in1k) select the built-in model; nothing is downloaded.
+FILE.py:FUNCTION, package.module:FUNCTION and folders of other families are
+first built and exported by the interpreter of --python. All commands accept
+these kinds of MODEL. Several models are shown side by side.
 
 Arithmetic intensity is FLOPs divided by bytes moved. A layer below the ridge is
 memory-bound, one above it is compute-bound. Operators without a price are

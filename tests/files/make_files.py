@@ -6,9 +6,7 @@ usage: python tests/files/make_files.py [FOLDER]
 """
 
 import copy
-import json
 import pathlib
-import struct
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
@@ -250,11 +248,6 @@ def write_others(folder: pathlib.Path) -> None:
     write_archive(str(folder / "other-2-checkpoint.pth"), checkpoint)
     legacy = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
     (folder / "other-3-legacy-checkpoint.pth").write_bytes(legacy + b"\x80\x02M\xe9\x03.")
-    onnx = b"\x08\x08\x12\x07pytorch\x1a\x062.13.0:\x0a\x0a\x00\x12\x04main*\x00"
-    (folder / "other-4-model.onnx").write_bytes(onnx)
-    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
-    tensors = struct.pack("<Q", len(header)) + header + bytes(4)
-    (folder / "other-5-weights.safetensors").write_bytes(tensors)
     (folder / "other-6-text.pt2").write_bytes(b"not a model\n")
     write_archive(str(folder / "other-7-plain.zip"), {"readme.txt": b"not a model"})
 

@@ -42,7 +42,11 @@ def test_out_of_memory(tmp_path):
         pyrometer.capture(tmp_path / "run.pyro", keep_last="2s", on=["oom"], max_size=8 << 20) as c,
         contextlib.suppress(torch.OutOfMemoryError),
     ):
-        kept = [model.wide(torch.randn(8192, 1024, device="cuda")) for _ in range(4)]
+        kept = []
+        hook = model.wide.register_forward_hook(lambda *call: kept.append(call[2].detach()))
+        for _ in range(4):
+            model(torch.randn(8192, 1024, device="cuda"))
+        hook.remove()
         until = time.monotonic() + 3
         while time.monotonic() < until:  # what was allocated leaves the kept time
             model.narrow(kept[0][:8])

@@ -67,10 +67,11 @@ def area(samples, begin, end):
 def test_energy_per_step(tmp_path):
     block = record_steps(tmp_path / "run.pyro", gpu_sampling=0.02)
     status = core.gpu_sampling_status()
-    check("sampled", status["samples"] > 50, str(status))
+    # The interval grows where the driver is slow, so that samples take at most a twentieth of it.
+    check("sampled", status["samples"] > 20, str(status))
     check("CUDA says which device it is", status["from_driver"])
     cost_us = status["cost_ns"] / max(status["samples"], 1) / 1000
-    check("a sample costs less than 5 ms", cost_us < 5000, f"{cost_us:.0f} us")
+    check("a sample costs less than 20 ms", cost_us < 20000, f"{cost_us:.0f} us")
     trace = block.trace()
     summary = trace.power_summary
     print(f"      {summary}")

@@ -468,6 +468,9 @@ class ModelProfiler:
         from pyrometer._cost.cost import cost
 
         engine = self._engine
+        if engine.kind == "onnx":
+            shapes = {name: list(tensor.shape) for name, tensor in placed.tensors()}
+            return cost(engine.runs, input_shapes=shapes)
         if engine.priced is None:
             raise Error(engine.why_not_priced or "there is no graph", "unsupported")
         if engine.kind == "pt2":

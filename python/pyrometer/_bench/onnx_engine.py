@@ -34,7 +34,6 @@ class OnnxEngine(Engine):
             providers.insert(0, "CUDAExecutionProvider")
         self.path = path
         self.how = "as in the file"
-        self.why_not_priced = "there is no reader of .onnx graphs yet"
         self.files = contextlib.ExitStack()
         if precision == "int8":
             path = self._quantised(path)

@@ -73,7 +73,7 @@ def cost(
     Args:
         model_or_path: an nn.Module (exported in memory: nothing is written, no weight is copied
             and the module stays unchanged), a torch.export.ExportedProgram, the path of a .pt2
-            file, "path:name" for one of several models in it, the name of a model that
+            or ONNX file, "path:name" for one of several models in it, the name of a model that
             pyrometer.models() lists, the Hugging Face or timm id of such a model
             ("meta-llama/Llama-3.1-8B"; nothing is downloaded), a folder with a config.json of
             transformers or timm, or "file.py:function" ("package.module:function"). Such a
@@ -214,6 +214,13 @@ class Cost:
         """Bytes held at once: weights, and the KV cache of all sequences where its size is
         known. Activations are not included."""
         return dict(self._data["footprint"])
+
+    @property
+    def peak_memory(self) -> dict[str, int | str]:
+        """Bytes held at once when operators run one by one and tensors are freed behind their last
+        reader: weights, inputs and activations; and the node and layer where that is. The scratch
+        memory of kernels is not included."""
+        return dict(self._data["peak_memory"])
 
     @property
     def params(self) -> int:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from pyrometer import _core, _env
 from pyrometer._capture import devices, passes
 from pyrometer._capture.file_locks import file_locks, of_other_process
+from pyrometer._history.history import history
+from pyrometer._trace.trace import trace
 
 if TYPE_CHECKING:
     from pyrometer._rank import RankInfo
@@ -154,6 +156,22 @@ class Files:
         self._say_state(window)
         if self.place.rank == 0:
             passes.print_table(summary + (layers or "") + self._places(path))
+            if self.options.history:
+                self._remember(path)
+
+    def _remember(self, path: str) -> None:
+        """Adds the steps of a window to the history, as one line per output folder."""
+        try:
+            document = trace(path).to_dict()
+            name = os.path.basename(os.path.abspath(self.options.output_dir))
+            document["file"] = f"{name} rank {self.place.rank}"
+            db = None if self.options.history is True else self.options.history
+            history(db).add(document)
+        except Exception as error:
+            _env.say(
+                f"the steps are not in the history: {error}; "
+                f"pyrometer trace {_shown(path)} --history adds them"
+            )
 
     def _name(self, window: Window) -> str:
         number = f"_{window.cycle}" if window.cycle > 1 else ""

@@ -23,6 +23,7 @@ class Options:
     with_modules: bool
     nsight_enabled: bool
     nsight_output: str
+    history: str | bool | None = None
 
     @property
     def flags(self) -> int:

@@ -44,6 +44,7 @@ def profiler(
     with_modules: bool = False,
     nsight_enabled: bool = False,
     nsight_output: str = "nsight_profile",
+    history: str | os.PathLike[str] | bool | None = None,
 ) -> Any:
     """Profiles scheduled steps of a training run, on every rank.
 
@@ -69,6 +70,8 @@ def profiler(
         with_modules: add a table of layers to the summary.
         nsight_enabled: make the active steps the capture range of nsys, with NVTX ranges.
         nsight_output: output name in the nsys command that is printed.
+        history: add step times of rank 0 to the history of results: True for the default one, or
+            its file or address, as for pyrometer.history().
 
     Raises:
         ValueError: a number of the schedule is invalid.
@@ -84,6 +87,7 @@ def profiler(
         with_modules=bool(with_modules),
         nsight_enabled=bool(nsight_enabled),
         nsight_output=os.fspath(nsight_output),
+        history=history if history is None or isinstance(history, bool) else os.fspath(history),
     )
     profile = TrainingProfiler(options)
     return profile if function is None else profile(function)

@@ -50,6 +50,8 @@ static int apply_options(pyro_cost *cost, const pyro_cost_options *options, pyro
 static int compute(pyro_cost *cost, const pyro_cost_options *options, pyro_error *error)
 {
     int status = apply_options(cost, options, error);
+    if (status == PYRO_OK && cost->model->infer)
+        status = cost->model->infer(cost->model, error);
     if (status == PYRO_OK)
         status = pyro_model_check_sizes(cost->model, error);
     for (size_t i = 0; status == PYRO_OK && i < cost->model->note_count; i++)

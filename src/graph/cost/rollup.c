@@ -54,8 +54,10 @@ static bool parameter_size(pyro_cost *cost, const pyro_parameter *parameter, int
             size = 0;
         cost->overflow |= !pyro_mul_i64(*values, size, values);
     }
-    int64_t each = pyro_dtype_bytes(pyro_cost_price_dtype(cost, value->dtype));
-    cost->overflow |= !pyro_mul_i64(*values, each, bytes);
+    cost->overflow |= !pyro_dtype_storage(pyro_cost_price_dtype(cost, value->dtype), *values,
+                                          bytes);
+    if (parameter->stored_bytes && !cost->options.dtype)
+        *bytes = parameter->stored_bytes;
     return !cost->overflow;
 }
 

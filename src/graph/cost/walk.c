@@ -24,6 +24,7 @@ typedef struct walker {
     int64_t *integers;
     size_t integer_count, integer_capacity;
     const char *open_size; /* text of a size that depends on data */
+    const char *shapeless; /* name of a value whose shape is unknown */
     uint32_t origin;       /* node of the main graph that is being walked */
     bool noted_cond, noted_vmap, noted_exported;
     bool measuring;        /* only summing, to compare branches */
@@ -74,6 +75,8 @@ static int push_tensor(walker *w, const frame *frame, const pyro_node *node, uin
         return pyro_fail_memory(w->error);
     pyro_tensor *tensor = &w->tensors[w->tensor_count++];
     memset(tensor, 0, sizeof *tensor);
+    if (index != PYRO_NO_VALUE && frame->graph->values[index].kind == PYRO_GRAPH_VALUE_UNDESCRIBED)
+        w->shapeless = frame->graph->values[index].name;
     if (index == PYRO_NO_VALUE || frame->graph->values[index].kind != PYRO_GRAPH_VALUE_TENSOR)
         return PYRO_OK;
     const pyro_value *value = &frame->graph->values[index];
@@ -132,7 +135,7 @@ static int push_args(walker *w, const frame *frame, const pyro_node *node)
         for (uint32_t i = 0; status == PYRO_OK && i < arg->count; i++) {
             if (arg->kind == PYRO_ARG_TENSOR || arg->kind == PYRO_ARG_TENSORS)
                 status = push_tensor(w, frame, node, arg->items.values[i]);
-            else
+            else if (arg->kind != PYRO_ARG_NUMBERS)
                 status = push_integer(w, frame, &arg->items.integers[i]);
         }
     }
@@ -158,7 +161,7 @@ static int make_call(walker *w, const frame *frame, const pyro_node *node, pyro_
         if (arg->kind == PYRO_ARG_TENSOR || arg->kind == PYRO_ARG_TENSORS) {
             out->tensors = w->tensors + tensor;
             tensor += arg->count;
-        } else if (arg->count) {
+        } else if (arg->count && arg->kind != PYRO_ARG_NUMBERS) {
             out->integers = w->integers + integer;
             integer += arg->count;
         } else if (arg->kind == PYRO_ARG_TEXT) {
@@ -341,7 +344,7 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
     pyro_call call;
     pyro_price price;
     char reason[200];
-    w->open_size = NULL;
+    w->open_size = w->shapeless = NULL;
     int status = make_call(w, frame, node, &call);
     if (status < 0)
         return status;
@@ -363,6 +366,13 @@ static int price_node(walker *w, const frame *frame, const pyro_node *node)
         snprintf(reason, sizeof reason,
                  "size depends on data: %.100s (give it with --size %.20s=N)", w->open_size,
                  w->open_size);
+        return record_uncounted(w, frame, node, &call, NULL, reason);
+    }
+    if (w->shapeless && !(priced && price.is_free)) {
+        snprintf(reason, sizeof reason,
+                 call.op ? "the shape of '%.100s' is not in the file and cannot be derived"
+                         : "no rule",
+                 w->shapeless);
         return record_uncounted(w, frame, node, &call, NULL, reason);
     }
     if (!priced)
@@ -433,11 +443,33 @@ static int measure(walker *w, const pyro_graph *graph, int64_t *flops)
     return PYRO_OK;
 }
 
+/* The value of a literal argument that only readers set; -1 if it is unknown or missing. */
+static int64_t literal_of(const pyro_node *node, const char *name)
+{
+    for (uint32_t a = 0; a < node->arg_count; a++)
+        if (node->args[a].kind == PYRO_ARG_INTEGER && !strcmp(node->args[a].name, name))
+            return node->args[a].items.integers[0].literal;
+    return -1;
+}
+
+/* The branch that runs if the reader knows it from the sizes; else NULL. */
+static const pyro_graph *known_branch(const pyro_node *node)
+{
+    int64_t branch = literal_of(node, "branch");
+    for (uint32_t a = 0; branch >= 0 && a < node->arg_count; a++)
+        if (node->args[a].kind == PYRO_ARG_GRAPH &&
+            !strcmp(node->args[a].name, branch ? "else_branch" : "then_branch"))
+            return node->args[a].items.graph;
+    return NULL;
+}
+
 /* Counts the more expensive branch of a cond. */
 static int walk_cond(walker *w, const frame *frame, const pyro_node *node)
 {
     const pyro_graph *costliest = NULL;
     int64_t most = -1;
+    if (known_branch(node))
+        return walk_graph(w, known_branch(node), frame->times);
     for (uint32_t a = 0; a < node->arg_count; a++) {
         int64_t flops;
         if (node->args[a].kind != PYRO_ARG_GRAPH)
@@ -474,8 +506,15 @@ static int walk_control(walker *w, const frame *frame, const pyro_node *node)
         status = record(w, frame, node, &call, "Control", PYRO_CATEGORY_CONTROL, (pyro_work){0});
     if (status < 0)
         return status;
-    if (!strncmp(node->target, "higher_order.cond", 17))
+    if (!strncmp(node->target, "higher_order.cond", 17) || !strcmp(node->target, "onnx.If"))
         return walk_cond(w, frame, node);
+    if (!strcmp(node->target, "onnx.Loop") || !strcmp(node->target, "onnx.Scan")) {
+        trips = literal_of(node, "trip_count");
+        if (trips < 0 && !w->measuring)
+            status = count_uncounted(w, node->target,
+                                     "how often it runs depends on data: one pass is counted");
+        trips = trips < 0 ? 1 : trips;
+    }
     if (!strncmp(node->target, "higher_order.scan", 17))
         trips = leading_size(w, frame, node, 2);
     else if (!strncmp(node->target, "higher_order.map", 16))

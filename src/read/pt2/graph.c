@@ -284,6 +284,12 @@ static bool read_graph_key(pt2_reader *reader, pyro_graph *graph)
         graph->input_count = count;
         return good;
     }
+    if (PYRO_JSON_IS(reader->json, "outputs")) {
+        uint32_t count = 0;
+        bool good = pt2_values(reader, graph, &graph->outputs, &count);
+        graph->output_count = count;
+        return good;
+    }
     if (PYRO_JSON_IS(reader->json, "tensor_values"))
         return read_values(reader, graph, read_tensor);
     if (PYRO_JSON_IS(reader->json, "sym_int_values") ||

@@ -166,6 +166,24 @@ static void write_footprint(pyro_json_writer *writer, const pyro_cost *cost)
     pyro_json_end_object(writer);
 }
 
+static int write_peak(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
+{
+    pyro_peak peak;
+    int status = pyro_cost_peak(cost, &peak, error);
+
+    if (status != PYRO_OK)
+        return status;
+    pyro_json_key(writer, "peak_memory");
+    pyro_json_begin_object_inline(writer);
+    pyro_json_member_integer(writer, "total_bytes", peak.total_bytes);
+    pyro_json_member_integer(writer, "activation_bytes", peak.activation_bytes);
+    pyro_json_member_integer(writer, "input_bytes", peak.input_bytes);
+    pyro_json_member_string(writer, "node", peak.node);
+    pyro_json_member_string(writer, "layer", peak.layer);
+    pyro_json_end_object(writer);
+    return PYRO_OK;
+}
+
 /* null when the model is not a decoding step. */
 static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
 {
@@ -214,6 +232,9 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
         return status;
     write_totals(writer, cost);
     write_footprint(writer, cost);
+    status = write_peak(writer, cost, error);
+    if (status != PYRO_OK)
+        return status;
     write_decode(writer, cost);
     write_coverage(writer, cost);
     pyro_json_member_strings(writer, "advice", advice, advice_count);

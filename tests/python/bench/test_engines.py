@@ -105,11 +105,12 @@ def test_onnx(tmp_path):
     onnx.save(model, tmp_path / "m.onnx")
     results = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), batch_size=4)
     assert results["engine"] == "onnx" and results["inputs"]["tensors"] == "x: float32[4, 64]"
-    assert results["compute"]["flops"] is None and results["compute"]["params"] == 64 * 32
+    assert results["compute"]["flops"] == 2 * 4 * 64 * 32
+    assert results["compute"]["params"] == 64 * 32
     assert results["throughput"]["batch_size"] == 4
     given = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu"), torch.randn(2, 64))
     assert given["inputs"]["tensors"] == "x: float32[2, 64]"
-    assert given["compute"]["flops_reason"] == "there is no reader of .onnx graphs yet"
+    assert given["compute"]["flops"] == 2 * 2 * 64 * 32
     small = quick(ModelProfiler(tmp_path / "m.onnx", device="cpu", precision="int8"))
     assert small["precision"]["how"] == "dynamic quantisation by onnxruntime"
     with pytest.raises(ValueError, match="are fixed; convert it"):

@@ -160,6 +160,18 @@ def test_cycles(tmp_path, capfd):
     assert capfd.readouterr().out.count("# of Calls") == 3
 
 
+def test_windows_in_the_history(tmp_path, capfd):
+    """One line per output folder; a history that cannot be written changes nothing else."""
+    db = tmp_path / "history.db"
+    profiler(output_dir=tmp_path / "run", repeat=2, history=db)(train)(12)
+    lines = pyrometer.history(db).lines(metric="step_time")
+    assert [line["benchmark"] for line in lines] == ["run rank 0"]
+    assert [point["n"] for point in lines[0]["points"]] == [3, 3]
+    profiler(output_dir=tmp_path / "other", history=tmp_path / "none" / "h.db")(train)(6)
+    assert "not in the history" in capfd.readouterr().err
+    assert "trace_rank_0.json" in names(tmp_path / "other")
+
+
 def test_no_end_keeps_a_bounded_number_of_files(tmp_path, capfd, monkeypatch):
     monkeypatch.setattr(training_files, "KEPT_CYCLES", 3)
     with profiler(output_dir=tmp_path, skip_first=0, wait=0, warmup=0, active=1, repeat=0) as p:

@@ -106,6 +106,26 @@ static const struct {
     {pyro_rule_expanded_view, NULL, "self=t4x1 size=[4,5] > t4x5"},
     {pyro_rule_scalar, NULL, "self=t4x5 dim=0 > t4x5"},
     {pyro_rule_host, NULL, "=3 =4 >"},
+    {pyro_rule_gemm, NULL, "a=t4x8 b=w5x8 c=w5 transB=1 > t4x5"},
+    {pyro_rule_determinant, NULL, "x=t2x3x3 > t2"},
+    {pyro_rule_packed_attention, NULL,
+     "query=t2x10x32 key=t2x12x32 value=t2x12x32 num_heads=4 > t2x10x32"},
+    {pyro_rule_projected_attention, NULL,
+     "input=t2x10x32 weights=w32x96 bias=w96 num_heads=4 > t2x10x32"},
+    {pyro_rule_linear_attention, NULL,
+     "query=t2x10x32 key=t2x10x32 value=t2x10x32 q_num_heads=4 > t2x10x32"},
+    {pyro_rule_recurrent_matrices, NULL,
+     "input=t5x3x10 w=w1x80x10 r=w1x80x20 b=w1x160 > t5x1x3x20"},
+    {pyro_rule_experts, NULL,
+     "input=t4x8 router_probs=t4x3 fc1_experts_weights=w3x8x16 fc2_experts_weights=w3x16x8 k=2 > "
+     "t4x8"},
+    {pyro_rule_embedding_norm, NULL,
+     "input_ids=t2x5/int32 segment_ids=t2x5/int32 word_embedding=w10x8 > t2x5x8"},
+    {pyro_rule_quantization, NULL, "x=t4x5 scale=w1 zero_point=w1/int8 > t4x5/int8"},
+    {pyro_rule_resample_by_mode, NULL, "x=t2x4x3x3 mode='linear' > t2x4x6x6"},
+    {pyro_rule_suppression, NULL, "boxes=t1x10x4 scores=t1x2x10 > t3x3/int64"},
+    {pyro_rule_frames_fourier, NULL, "signal=t2x100 > t2x9x9x2"},
+    {pyro_rule_permuted_view, NULL, "x=t4x5 dims=[1,0] > t5x4"},
 };
 
 static const char *call_of(const pyro_op *op)
@@ -217,7 +237,8 @@ static void test_names(void **unused)
         "aten",       "mkldnn",      "onednn",       "quantized",
         "_quantized", "torchvision", "transformers", "higher_order",
         "torchao",    "prims",       "profiler",     "quantized_decomposed",
-        "torch",      "_operator",
+        "torch",      "_operator",   "onnx",         "microsoft",
+        "derived",
     };
     for (size_t i = 0; i < pyro_op_count; i++) {
         const char *name = pyro_ops[i].name, *dot = strchr(name, '.');

@@ -1,0 +1,97 @@
+/* Stores the results of other commands (--history), and keeps them if that fails. */
+#include "cli/history/store.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "cli/message.h"
+#include "history/history.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const pyro_option pyro_history_store_options[] = {
+    {.long_name = "history",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(pyro_history_store_values, wanted),
+     .help = "Add the result to the history (pyrometer history), labelled with the commit and "
+             "branch here. A failure leaves the result in a file and the exit code unchanged."},
+    {.long_name = "db",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(pyro_history_store_values, database),
+     .metavar = "FILE",
+     .help = "History of --history: a file of SQLite, or postgresql://USER@HOST/NAME.",
+     .default_text = "$XDG_DATA_HOME/pyrometer/history.db",
+     .completion = PYRO_COMPLETE_FILE},
+    {.long_name = NULL},
+};
+
+char *pyro_history_hide_password(const char *database)
+{
+    char *copy = database ? strdup(database) : NULL;
+    char *start = copy ? strstr(copy, "://") : NULL, *at = start ? strrchr(start, '@') : NULL;
+    char *colon = start ? strchr(start + 3, ':') : NULL;
+
+    if (at && colon && colon < at)
+        /* Options point into argv, which may be written. */
+        memset((char *)database + (colon - copy) + 1, '*', (size_t)(at - colon - 1));
+    return copy;
+}
+
+/* In the folder of the user's data, else in the current one. */
+static char *keep_for_later(const char *json, size_t size)
+{
+    char *folder = NULL, *path = NULL;
+    bool is_kept = false;
+    long long now_ns = (long long)pyro_history_now_ns();
+
+    if (pyro_history_default_path(&folder, "pending", NULL) == PYRO_OK &&
+        pyro_file_make_folder(folder, NULL) == PYRO_OK &&
+        asprintf(&path, "%s/%lld-%d.json", folder, now_ns, (int)getpid()) > 0)
+        is_kept = pyro_file_write_whole(path, json, size, true, NULL) == PYRO_OK;
+    free(folder);
+    if (!is_kept) {
+        free(path);
+        if (asprintf(&path, "pyrometer-result-%lld-%d.json", now_ns, (int)getpid()) < 0)
+            return NULL;
+        is_kept = pyro_file_write_whole(path, json, size, true, NULL) == PYRO_OK;
+    }
+    if (is_kept)
+        return path;
+    free(path);
+    return NULL;
+}
+
+static int store_json(const char *database, const char *json, size_t size, pyro_error *error)
+{
+    pyro_run_labels labels = {0};
+    pyro_history *history = NULL;
+    pyro_runs runs;
+    size_t added;
+    int status = pyro_runs_parse(&runs, json, size, error);
+
+    if (status == PYRO_OK)
+        status = pyro_runs_label(&runs, &labels, error);
+    if (status == PYRO_OK)
+        status = pyro_history_open(&history, database, false, error);
+    if (status == PYRO_OK)
+        status = pyro_history_add_all(history, &runs, &added, error);
+    pyro_history_close(history);
+    pyro_runs_free(&runs);
+    return status;
+}
+
+void pyro_history_store(const pyro_history_store_values *values, const char *json, size_t size)
+{
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (store_json(values->database, json, size, &error) == PYRO_OK)
+        return;
+    char *kept = keep_for_later(json, size);
+    pyro_common_complain("the result is not in the history: %s; %s%s%s", error.message,
+                         kept ? "it is kept in " : "and it could not be written to a file",
+                         kept ? kept : "", kept ? " (pyrometer history add takes that file)" : "");
+    free(kept);
+}

@@ -1,0 +1,249 @@
+/* Functions for the history of results: adding, reports as JSON, and change points of numbers. */
+#include "module.h"
+
+#include <pyrometer/history.h>
+#include <pyrometer/report.h>
+
+static PyObject *fail(PyObject *module, const pyro_error *error, int status)
+{
+    return core_fail(PyModule_GetState(module), error, status, 1);
+}
+
+static PyObject *history_add(PyObject *module, PyObject *args)
+{
+    const char *database, *data;
+    Py_ssize_t size;
+    pyro_run_labels labels = {0};
+    pyro_runs runs = {0};
+    pyro_history *history = NULL;
+    pyro_error error;
+    size_t added = 0;
+    long long time_ns;
+
+    if (!PyArg_ParseTuple(args, "zy#zzzzzL:history_add", &database, &data, &size, &labels.project,
+                          &labels.commit, &labels.branch, &labels.machine, &labels.tags, &time_ns))
+        return NULL;
+    labels.time_ns = time_ns;
+    pyro_error_clear(&error);
+    int status;
+    Py_BEGIN_ALLOW_THREADS;
+    status = pyro_runs_parse(&runs, data, (size_t)size, &error);
+    if (status == PYRO_OK)
+        status = pyro_runs_label(&runs, &labels, &error);
+    if (status == PYRO_OK)
+        status = pyro_history_open(&history, database, false, &error);
+    if (status == PYRO_OK)
+        status = pyro_history_add_all(history, &runs, &added, &error);
+    pyro_history_close(history);
+    pyro_runs_free(&runs);
+    Py_END_ALLOW_THREADS;
+    return status < 0 ? fail(module, &error, status) : PyLong_FromSize_t(added);
+}
+
+/* The members of a report that this file has opened. */
+typedef struct history_reading {
+    pyro_history *history;
+    pyro_history_list *list;
+    pyro_history_lines *lines;
+    pyro_history_changes *changes;
+} history_reading;
+
+static int read_history(history_reading *r, pyro_history_report *report, const char *database,
+                        const pyro_history_query *query, pyro_error *error)
+{
+    int status = pyro_history_open(&r->history, database, true, error);
+
+    if (status == PYRO_OK && report->view == PYRO_HISTORY_LIST)
+        status = pyro_history_list_runs(&r->list, r->history, query, 0, error);
+    else if (status == PYRO_OK)
+        status = pyro_history_read(&r->lines, r->history, query, error);
+    if (status == PYRO_OK && r->lines)
+        status = pyro_history_find_changes(&r->changes, r->history, r->lines,
+                                           &(pyro_change_options){0}, error);
+    report->list = r->list;
+    report->lines = r->lines;
+    report->changes = r->changes;
+    return status;
+}
+
+static void close_history(history_reading *r)
+{
+    pyro_history_changes_free(r->changes);
+    pyro_history_lines_free(r->lines);
+    pyro_history_list_free(r->list);
+    pyro_history_close(r->history);
+}
+
+static int view_of(const char *name, pyro_history_view *view)
+{
+    static const char *const names[] = {"list", "show", "export", "collect", "trend", "changes"};
+
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) {
+            *view = (pyro_history_view)i;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "unknown view %s", name);
+    return -1;
+}
+
+static PyObject *history_report(PyObject *module, PyObject *args)
+{
+    const char *database, *view;
+    pyro_history_query query = {0};
+    pyro_report_options options = {.format = PYRO_FORMAT_JSON};
+    pyro_history_report report = {0};
+    history_reading reading = {0};
+    int across = 0, status;
+    long long since_ns;
+    pyro_error error;
+    char *text = NULL;
+    size_t size = 0;
+
+    if (!PyArg_ParseTuple(args, "zszzzzzzzLp:history_report", &database, &view, &query.project,
+                          &query.benchmark, &query.metric, &query.machine, &query.branch,
+                          &query.commit, &query.tag, &since_ns, &across) ||
+        view_of(view, &report.view))
+        return NULL;
+    query.since_ns = since_ns;
+    query.across_machines = across;
+    query.with_samples = report.view == PYRO_HISTORY_EXPORT;
+    pyro_error_clear(&error);
+    Py_BEGIN_ALLOW_THREADS;
+    status = read_history(&reading, &report, database, &query, &error);
+    if (status == PYRO_OK)
+        status = pyro_report_history(&text, &size, &report, &options, &error);
+    close_history(&reading);
+    Py_END_ALLOW_THREADS;
+    PyObject *result = status < 0 ? fail(module, &error, status)
+                                  : PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
+    pyro_free(text);
+    return result;
+}
+
+/* (index, p, mean before, mean after, votes) per change point. */
+static PyObject *change_tuples(const pyro_change_point *points, size_t count)
+{
+    PyObject *list = PyList_New((Py_ssize_t)count);
+
+    for (size_t i = 0; list && i < count; i++) {
+        PyObject *one = Py_BuildValue("nddddI", (Py_ssize_t)points[i].index, points[i].p,
+                                      points[i].mean_before, points[i].mean_after,
+                                      points[i].stddev_after, points[i].votes);
+
+        if (!one) {
+            Py_DECREF(list);
+            return NULL;
+        }
+        PyList_SET_ITEM(list, (Py_ssize_t)i, one);
+    }
+    return list;
+}
+
+static int method_of(const char *name)
+{
+    static const char *const names[] = {"edivisive", "bayesian", "ranks", "vote"};
+
+    for (int i = 0; i < 4; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    PyErr_Format(PyExc_ValueError, "unknown method %s (one of: edivisive, bayesian, ranks, vote)",
+                 name);
+    return -1;
+}
+
+static PyObject *find_changes(PyObject *module, PyObject *args)
+{
+    const char *name;
+    PyObject *sequence, *list, *result = NULL;
+    pyro_change_options options = {0};
+    pyro_change_point *points = NULL;
+    Py_ssize_t window;
+    size_t count = 0;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "Osndd:find_changes", &sequence, &name, &window, &options.max_p,
+                          &options.min_change))
+        return NULL;
+    int method = method_of(name);
+    list = method < 0 ? NULL : PySequence_Fast(sequence, "values must be a sequence of numbers");
+    if (!list)
+        return NULL;
+    Py_ssize_t value_count = PySequence_Fast_GET_SIZE(list);
+    double *values = PyMem_Calloc((size_t)value_count + 1, sizeof *values);
+    for (Py_ssize_t i = 0; values && i < value_count; i++)
+        values[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(list, i));
+    if (!values)
+        PyErr_NoMemory();
+    if (!PyErr_Occurred()) {
+        options.window = window > 0 ? (size_t)window : 0;
+        pyro_error_clear(&error);
+        int status = pyro_find_changes(&points, &count, values, (size_t)value_count,
+                                       (pyro_change_method)method, &options, &error);
+        result = status < 0 ? fail(module, &error, status) : change_tuples(points, count);
+        pyro_free(points);
+    }
+    PyMem_Free(values);
+    Py_DECREF(list);
+    return result;
+}
+
+/* (mean, p50, p95, p99, utilisation) of a queue with one service; times in ms. */
+static PyObject *simulate_queue(PyObject *module, PyObject *args)
+{
+    PyObject *sequence, *list;
+    pyro_service service = {0};
+    pyro_service_queue queue = {.services = &service, .service_count = 1};
+    pyro_service_times result;
+    Py_ssize_t servers, batch, requests;
+    unsigned long long seed;
+    pyro_error error;
+
+    if (!PyArg_ParseTuple(args, "OnndnK:simulate_queue", &sequence, &batch, &servers,
+                          &queue.rate_per_s, &requests, &seed))
+        return NULL;
+    list = PySequence_Fast(sequence, "samples must be a sequence of numbers");
+    if (!list)
+        return NULL;
+    service.count = (size_t)PySequence_Fast_GET_SIZE(list);
+    double *samples = PyMem_Calloc(service.count + 1, sizeof *samples);
+    for (size_t i = 0; samples && i < service.count; i++)
+        samples[i] = PyFloat_AsDouble(PySequence_Fast_GET_ITEM(list, (Py_ssize_t)i));
+    Py_DECREF(list);
+    if (!samples || PyErr_Occurred()) {
+        PyMem_Free(samples);
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    service.samples_ms = samples;
+    service.batch = queue.batch = batch > 0 ? (size_t)batch : 0;
+    queue.servers = servers > 0 ? (size_t)servers : 0;
+    queue.requests = requests > 0 ? (size_t)requests : 0;
+    queue.seed = seed;
+    pyro_error_clear(&error);
+    int status = pyro_service_simulate(&result, &queue, &error);
+    PyMem_Free(samples);
+    return status < 0 ? fail(module, &error, status)
+                      : Py_BuildValue("ddddd", result.mean_ms, result.p50_ms, result.p95_ms,
+                                      result.p99_ms, result.utilisation);
+}
+
+static PyMethodDef history_methods[] = {
+    {"simulate_queue", simulate_queue, METH_VARARGS,
+     "simulate_queue(samples_ms, batch, servers, rate_per_s, requests, seed) -> (mean, p50, p95, "
+     "p99, utilisation)"},
+    {"history_add", history_add, METH_VARARGS,
+     "history_add(db, data, project, commit, branch, machine, tags, time_ns) -> int: the number of "
+     "results that were new."},
+    {"history_report", history_report, METH_VARARGS,
+     "history_report(db, view, project, benchmark, metric, machine, branch, commit, tag, since_ns, "
+     "across_machines) -> str: JSON."},
+    {"find_changes", find_changes, METH_VARARGS,
+     "find_changes(values, method, window, max_p, min_change) -> list of (index, p, mean_before, "
+     "mean_after, stddev_after, votes)"},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_add_history(PyObject *module)
+{
+    return PyModule_AddFunctions(module, history_methods);
+}

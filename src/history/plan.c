@@ -1,0 +1,165 @@
+/* Plans capacity for stored lines: which batch on which machine needs how many replicas. */
+#include "history/history.h"
+
+#include "base/containers/buf.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SAMPLES_MAX = 200000 };
+
+/* The number after " name=" in a benchmark's parameters; `otherwise` without it. */
+static size_t parameter_of(const char *benchmark, const char *name, size_t otherwise)
+{
+    size_t length = strlen(name);
+
+    for (const char *at = strchr(benchmark, ' '); at; at = strchr(at + 1, ' '))
+        if (strncmp(at + 1, name, length) == 0 && at[1 + length] == '=') {
+            long long value = strtoll(at + length + 2, NULL, 10);
+
+            return value > 0 && value <= 1000000 ? (size_t)value : otherwise;
+        }
+    return otherwise;
+}
+
+static size_t batch_of(const pyro_history_line *line)
+{
+    return parameter_of(line->benchmark, "batch_size", parameter_of(line->benchmark, "batch", 1));
+}
+
+/* The benchmark without the parameter of the batch. */
+static void add_family(pyro_buf *buf, const char *benchmark)
+{
+    while (*benchmark != '\0') {
+        size_t length = strcspn(benchmark + 1, " ") + 1;
+
+        if (strncmp(benchmark, " batch_size=", 12) != 0 && strncmp(benchmark, " batch=", 7) != 0)
+            pyro_buf_add(buf, benchmark, length);
+        benchmark += length;
+    }
+}
+
+static bool is_family(const pyro_history_line *a, const pyro_history_line *b)
+{
+    pyro_buf left = PYRO_BUF_INIT, right = PYRO_BUF_INIT;
+    bool is_same = strcmp(a->machine_class, b->machine_class) == 0 &&
+                   strcmp(a->project, b->project) == 0;
+
+    add_family(&left, a->benchmark);
+    add_family(&right, b->benchmark);
+    is_same = is_same && !left.failed && !right.failed && left.length == right.length &&
+              (left.length == 0 || memcmp(left.data, right.data, left.length) == 0);
+    pyro_buf_free(&left);
+    pyro_buf_free(&right);
+    return is_same;
+}
+
+static bool is_usable(const pyro_history_line *line)
+{
+    return strcmp(line->metric, "latency") == 0 && strcmp(line->unit, "ms") == 0 &&
+           line->point_count > 0;
+}
+
+/* Where the current level begins. */
+static size_t level_start(const pyro_history_line *line, const pyro_history_changes *changes)
+{
+    size_t start = 0;
+
+    for (size_t i = 0; i < changes->change_count; i++)
+        if (changes->changes[i].line == line && changes->changes[i].kind != PYRO_CHANGE_NOISE)
+            start = changes->changes[i].index;
+    return start;
+}
+
+/* The samples of the current level, newest results first; the caller frees them. */
+static int collect(pyro_service *out, const pyro_history_line *line,
+                   const pyro_history_changes *changes, pyro_error *error)
+{
+    size_t start = level_start(line, changes), capacity = 0;
+    double *samples = NULL;
+
+    *out = (pyro_service){.batch = batch_of(line)};
+    for (size_t i = line->point_count; i-- > start && out->count < SAMPLES_MAX;) {
+        const pyro_history_point *point = &line->points[i];
+
+        if (!point->samples)
+            continue;
+        if (!pyro_grow(&samples, &capacity, out->count + point->sample_count, sizeof *samples)) {
+            free(samples);
+            return pyro_fail_memory(error);
+        }
+        memcpy(samples + out->count, point->samples, point->sample_count * sizeof *samples);
+        out->count += point->sample_count;
+    }
+    out->samples_ms = samples;
+    return PYRO_OK;
+}
+
+typedef struct planning {
+    pyro_service *services; /* one per line; without samples: not usable */
+    pyro_service *family;
+    pyro_capacity_rows *out;
+    const pyro_history_lines *lines;
+    const pyro_capacity_request *request;
+    pyro_error *error;
+} planning;
+
+static int plan_line(planning *p, size_t index)
+{
+    const pyro_history_line *line = &p->lines->lines[index];
+    pyro_capacity_request request = *p->request;
+    pyro_capacity_row *row = &p->out->rows[p->out->row_count];
+    size_t count = 0;
+
+    for (size_t i = 0; i < p->lines->line_count; i++)
+        if (p->services[i].count > 0 && is_family(line, &p->lines->lines[i]))
+            p->family[count++] = p->services[i];
+    request.services = p->family;
+    request.service_count = count;
+    request.batch = p->services[index].batch;
+    request.concurrency = parameter_of(line->benchmark, "concurrency", 1);
+    *row = (pyro_capacity_row){.line = line,
+                               .batch = request.batch,
+                               .concurrency = request.concurrency,
+                               .sample_count = p->services[index].count};
+    int status = pyro_capacity_plan(&row->capacity, &request, p->error);
+    p->out->row_count += status == PYRO_OK;
+    return status;
+}
+
+int pyro_history_plan(pyro_capacity_rows *out, const pyro_history_lines *lines,
+                      const pyro_history_changes *changes, const pyro_capacity_request *request,
+                      pyro_error *error)
+{
+    size_t count = lines->line_count;
+    planning p = {.services = calloc(count + 1, sizeof *p.services),
+                  .family = calloc(count + 1, sizeof *p.family),
+                  .out = out,
+                  .lines = lines,
+                  .request = request,
+                  .error = error};
+    int status;
+
+    *out = (pyro_capacity_rows){.rows = calloc(count + 1, sizeof *out->rows)};
+    status = p.services && p.family && out->rows ? PYRO_OK : pyro_fail_memory(error);
+    for (size_t i = 0; i < count && status == PYRO_OK; i++)
+        if (is_usable(&lines->lines[i]))
+            status = collect(&p.services[i], &lines->lines[i], changes, error);
+    for (size_t i = 0; i < count && status == PYRO_OK; i++)
+        if (p.services[i].count > 0)
+            status = plan_line(&p, i);
+    for (size_t i = 0; p.services && i < count; i++)
+        free((double *)p.services[i].samples_ms);
+    free(p.services);
+    free(p.family);
+    if (status != PYRO_OK)
+        pyro_capacity_rows_free(out);
+    return status;
+}
+
+void pyro_capacity_rows_free(pyro_capacity_rows *rows)
+{
+    free(rows->rows);
+    *rows = (pyro_capacity_rows){0};
+}

@@ -1,0 +1,141 @@
+/* Writes a plan of capacity: replicas per batch and machine, and what it assumes. */
+#include "report/history/history.h"
+
+#include "base/error.h"
+#include "base/text/table.h"
+#include "report/bench/bench.h"
+#include "report/csv.h"
+#include "report/text.h"
+
+#include <math.h>
+
+static const char *const assumptions[] = {
+    "requests arrive at random and independently (Poisson), and wait in one queue",
+    "every replica serves as measured: results of the current level, all samples equally likely",
+    "the load is the share of what full batches could serve; small batches keep replicas busier",
+    "a free replica takes up to one batch of the requests that wait, and does not wait for more",
+    "no time for network, tokenization or failures of replicas",
+};
+enum { ASSUMPTIONS = sizeof assumptions / sizeof *assumptions };
+
+static void add_row(pyro_table *table, const pyro_capacity_row *row, bool priced)
+{
+    const pyro_service_times *queue = &row->capacity.queue;
+    const double times[] = {queue->p50_ms, queue->p95_ms, queue->p99_ms};
+    bool is_possible = row->capacity.replicas > 0;
+    char amount[PYRO_UNIT_TEXT];
+    pyro_buf clean = PYRO_BUF_INIT;
+
+    pyro_text_clean(&clean, row->line->benchmark);
+    pyro_table_cell(table, clean.data);
+    table->failed = table->failed || clean.failed;
+    pyro_buf_reset(&clean);
+    pyro_text_clean(&clean, row->line->machine_class);
+    pyro_table_cell(table, clean.data);
+    pyro_buf_free(&clean);
+    pyro_table_cellf(table, "%zu", row->batch);
+    if (is_possible)
+        pyro_table_cellf(table, "%zu", row->capacity.replicas);
+    else
+        pyro_table_cell(table, "never");
+    pyro_table_cellf(table, is_possible ? "%.0f%%" : "-", queue->utilisation * 100);
+    for (size_t i = 0; i < 3; i++)
+        pyro_table_cell(table, pyro_format_safe_amount(amount, times[i], "ms"));
+    if (is_possible)
+        pyro_table_cellf(table, "+%.0f%%", row->capacity.headroom * 100);
+    else
+        pyro_table_cell(table, "-");
+    if (priced)
+        pyro_table_cellf(table, is_possible ? "%.2f" : "-", row->capacity.price_per_hour);
+}
+
+int pyro_write_plan_text(pyro_buf *buf, const pyro_report_request *request)
+{
+    static const pyro_table_column columns[] = {
+        {"Benchmark", false, true}, {"Machine", false, true}, {"Batch", true, false},
+        {"Replicas", true, false},  {"Busy", true, false},    {"p50", true, false},
+        {"p95", true, false},       {"p99", true, false},     {"Headroom", true, false},
+        {"Price/h", true, false}};
+    const pyro_capacity_rows *plan = request->history->plan;
+    const pyro_capacity_request *asked = request->history->capacity;
+    bool priced = asked->price_per_hour > 0;
+    char limit[PYRO_UNIT_TEXT];
+    pyro_table table;
+
+    pyro_buf_addf(buf, "%.6g requests/s, p99 within %s, replicas at most %.0f%% loaded\n\n",
+                  asked->rate_per_s, pyro_format_safe_amount(limit, asked->p99_ms, "ms"),
+                  100 * (asked->utilisation > 0 ? asked->utilisation : 0.7));
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns - !priced);
+    for (size_t i = 0; i < plan->row_count; i++)
+        add_row(&table, &plan->rows[i], priced);
+    bool failed = table.failed;
+    pyro_table_write(&table, buf, 2, request->options->width, request->options->color);
+    pyro_table_free(&table);
+    if (!request->options->quiet) {
+        pyro_buf_addc(buf, '\n');
+        pyro_text_list(buf, "Assumptions:", assumptions, ASSUMPTIONS, request->options->width,
+                       request->options->color);
+    }
+    return failed ? pyro_fail_memory(request->error) : PYRO_OK;
+}
+
+void pyro_write_plan_json(pyro_json_writer *w, const pyro_history_report *report)
+{
+    const pyro_capacity_request *asked = report->capacity;
+
+    pyro_json_key(w, "plan");
+    pyro_json_begin_object(w);
+    pyro_json_member_number(w, "rate_per_s", asked->rate_per_s);
+    pyro_json_member_number(w, "p99_limit_ms", asked->p99_ms);
+    pyro_json_member_number(w, "utilisation_limit",
+                            asked->utilisation > 0 ? asked->utilisation : 0.7);
+    pyro_json_member_integer(w, "seed", (int64_t)asked->seed);
+    pyro_json_member_strings(w, "assumptions", assumptions, ASSUMPTIONS);
+    pyro_json_key(w, "rows");
+    pyro_json_begin_array(w);
+    for (size_t i = 0; i < report->plan->row_count; i++) {
+        const pyro_capacity_row *row = &report->plan->rows[i];
+        const pyro_capacity *capacity = &row->capacity;
+
+        pyro_json_begin_object(w);
+        pyro_json_member_string(w, "benchmark", row->line->benchmark);
+        pyro_json_member_string(w, "machine_class", row->line->machine_class);
+        pyro_json_member_integer(w, "batch", (int64_t)row->batch);
+        pyro_json_member_integer(w, "concurrency", (int64_t)row->concurrency);
+        pyro_json_member_integer(w, "samples", (int64_t)row->sample_count);
+        pyro_json_member_integer(w, "replicas", (int64_t)capacity->replicas);
+        pyro_json_member_number(w, "utilisation", capacity->queue.utilisation);
+        pyro_json_member_number(w, "mean_ms", capacity->queue.mean_ms);
+        pyro_json_member_number(w, "p50_ms", capacity->queue.p50_ms);
+        pyro_json_member_number(w, "p95_ms", capacity->queue.p95_ms);
+        pyro_json_member_number(w, "p99_ms", capacity->queue.p99_ms);
+        pyro_json_member_number(w, "headroom", capacity->headroom);
+        pyro_json_member_number(w, "price_per_hour",
+                                asked->price_per_hour > 0 ? capacity->price_per_hour : NAN);
+        pyro_json_end_object(w);
+    }
+    pyro_json_end_array(w);
+    pyro_json_end_object(w);
+}
+
+void pyro_write_plan_csv(pyro_buf *buf, const pyro_capacity_rows *plan)
+{
+    pyro_csv_header(buf, "benchmark,machine_class,batch,concurrency,samples,replicas,utilisation,"
+                         "p50_ms,p95_ms,p99_ms,headroom,price_per_hour");
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const pyro_capacity_row *row = &plan->rows[i];
+
+        pyro_csv_text(buf, row->line->benchmark, false);
+        pyro_csv_text(buf, row->line->machine_class, false);
+        pyro_csv_integer(buf, (int64_t)row->batch, false);
+        pyro_csv_integer(buf, (int64_t)row->concurrency, false);
+        pyro_csv_integer(buf, (int64_t)row->sample_count, false);
+        pyro_csv_integer(buf, (int64_t)row->capacity.replicas, false);
+        pyro_csv_number(buf, row->capacity.queue.utilisation, false);
+        pyro_csv_number(buf, row->capacity.queue.p50_ms, false);
+        pyro_csv_number(buf, row->capacity.queue.p95_ms, false);
+        pyro_csv_number(buf, row->capacity.queue.p99_ms, false);
+        pyro_csv_number(buf, row->capacity.headroom, false);
+        pyro_csv_number(buf, row->capacity.price_per_hour, true);
+    }
+}

@@ -1,0 +1,42 @@
+"""Writes Apache Otava's change points of the test series to otava.json; `make peers` runs it.
+
+Runs in an environment with apache-otava (requirements/peers-otava.txt) and without Pyrometer.
+"""
+
+import json
+import pathlib
+import sys
+
+import series as generated
+from otava.analysis import compute_change_points
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def answer(values):
+    points, _ = compute_change_points(list(values), window_len=50, max_pvalue=0.001)
+    return [
+        {
+            "index": int(point.index),
+            "p": float(point.stats.pvalue),
+            "mean_before": float(point.stats.mean_1),
+            "mean_after": float(point.stats.mean_2),
+        }
+        for point in points
+    ]
+
+
+def main():
+    rows = {
+        one.name: {"key": one.key(), "changes": answer(one.values)}
+        for one in generated.all_series()
+    }
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    (HERE / "otava.json").write_text("{\n" + lines + "\n}\n")
+    found = sum(len(row["changes"]) for row in rows.values())
+    print(f"{len(rows)} series, {found} change points")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
