@@ -272,10 +272,14 @@ static const char *failure(char *text, size_t size, const char *what, int64_t le
 /* The causes of the steps with a number add up to their spans. */
 static const char *check_causes(const pyro_analysis *analysis, char *text, size_t size)
 {
-    for (size_t i = 0; i < analysis->cause_count; i++)
-        if (analysis->causes[i].time_ns < 0)
-            return failure(text, size, "a negative time", analysis->causes[i].step,
-                           analysis->causes[i].time_ns);
+    for (size_t i = 0; i < analysis->cause_count; i++) {
+        const pyro_cause_row *row = &analysis->causes[i];
+        if (row->time_ns < 0)
+            return failure(text, size, "a negative time", row->step, row->time_ns);
+        if (row->profiler_ns < 0 || row->profiler_ns > row->time_ns)
+            return failure(text, size, "recording took more than the time", row->time_ns,
+                           row->profiler_ns);
+    }
     for (size_t i = 0; i < analysis->step_count; i++) {
         int64_t number = analysis->steps[i].number, span_ns = 0, causes_ns = 0;
         for (size_t k = 0; k < analysis->step_count; k++)
@@ -336,7 +340,7 @@ static const char *check_gains(const pyro_analysis *analysis, char *text, size_t
         if (largest_percent(finding->evidence) > 100.05)
             return failure(text, size, finding->evidence, 0, 0);
     }
-    if (gain_ns > span_ns)
+    if (gain_ns > span_ns - analysis->profiler_cost.time_ns)
         return failure(text, size, "gains exceed the steps", span_ns, gain_ns);
     for (size_t i = 0; i < analysis->finding_part_count; i++) {
         const pyro_finding_part *part = &analysis->finding_parts[i];
