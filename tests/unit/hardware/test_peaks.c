@@ -68,12 +68,15 @@ static void test_version_2(void **state)
              "\"float32_flops_per_s\":1e11,\"tf32_flops_per_s\":null,\"bytes_per_s\":2e10},"
              "{\"device\":\"cuda\",\"name\":\"NVIDIA H200\",\"cuda\":\"13.0\","
              "\"bfloat16_flops_per_s\":7e14,\"elementwise_bytes_per_s\":4e12,\"launch_ns\":3000,"
-             "\"later\":{\"a\":[1]}}]}"));
+             "\"later\":{\"a\":[1]}}],\"torch_profiler_op_ns\":1200.5,"
+             "\"torch_profiler_frame_ns\":null,\"pyrometer_op_ns\":900,\"later\":[]}"));
     const pyro_rates *rates = pyro_peaks_find(&peaks, "NVIDIA H200");
     assert_true(peaks.host.float32_flops_per_s == 1e11 && peaks.host.tf32_flops_per_s == 0);
     assert_non_null(rates);
     assert_true(rates->bfloat16_flops_per_s == 7e14 && rates->launch_ns == 3000);
     assert_true(rates->elementwise_bytes_per_s == 4e12 && rates->float32_flops_per_s == 0);
+    assert_true(peaks.torch_profiler.op_ns == 1200.5 && peaks.torch_profiler.frame_ns == 0);
+    assert_true(peaks.pyrometer.op_ns == 900 && peaks.pyrometer.shapes_ns == 0);
     assert_null(pyro_peaks_find(&peaks, "NVIDIA H200 NVL"));
     assert_null(pyro_peaks_find(NULL, "NVIDIA H200"));
 }
