@@ -196,5 +196,5 @@ def test_graphs_without_layers_are_rows_by_category():
     assert found["CUDA graph 1.gemm"] == 11 + 13 + 15 + 17 + 18
     assert found["CUDA graph 1.softmax"] == 12 and found["CUDA graph 1.norm"] == 14
     assert sum(found.values()) == 126
-    assert "100.0% of their time by category only" in notes(trace)
+    assert "100.0% of the time by category only" in notes(trace)
     check_sum(trace)
