@@ -13,9 +13,9 @@ RULE = re.compile(r"^RULE\((\w+), (\w+)\)", re.MULTILINE)
 FREE = ("VIEW", "SCALAR")
 
 
-def rows() -> list[tuple[str, str, str, str, str, str]]:
+def rows(table: str = "ops") -> list[tuple[str, str, str, str, str, str]]:
     """Name, label, category, rule, factor and shape (or "") of every row."""
-    text = (ROOT / "src/graph/ops.def").read_text()
+    text = (ROOT / f"src/graph/{table}.def").read_text()
     found = ROW.findall(text)
     assert len(found) == text.count("\nOP("), "a row that this test cannot read"
     return found
@@ -57,8 +57,9 @@ def test_names_are_distinct():
 def test_shapes_are_said_once():
     """An operator names a shape only if it differs from its rule's."""
     rules = dict(RULE.findall((ROOT / "src/graph/rules/rules.def").read_text()))
-    assert set(rules) == {rule for _name, _label, _category, rule, _factor, _shape in rows()}
-    for name, _label, _category, rule, _factor, shape in rows():
+    every = rows() + rows("ops_onnx")
+    assert set(rules) == {rule for _name, _label, _category, rule, _factor, _shape in every}
+    for name, _label, _category, rule, _factor, shape in every:
         assert shape != rules[rule], name
 
 
