@@ -21,7 +21,8 @@ command -v npm >/dev/null || without_page "npm is missing"
 packages_key=$(cat package.json package-lock.json | sha256sum | cut -d' ' -f1)
 if [ "$(cat node_modules/pyrometer.key 2>/dev/null)" != "$packages_key" ]; then
     echo "== Packages of the page (about 70 MB)"
-    npm ci --loglevel=error || without_page "its packages could not be installed"
+    # Not `npm ci`: it insists on the packages of other platforms, which a registry may lack.
+    npm install --no-save --loglevel=error || without_page "its packages could not be installed"
     echo "$packages_key" >node_modules/pyrometer.key
 fi
 
