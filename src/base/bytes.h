@@ -2,7 +2,16 @@
 #ifndef PYRO_BASE_BYTES_H
 #define PYRO_BASE_BYTES_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+/* Like memcpy, and copying nothing from or to NULL is allowed. */
+static inline void pyro_copy(void *to, const void *from, size_t size)
+{
+    if (size > 0)
+        memcpy(to, from, size);
+}
 
 static inline uint16_t pyro_le16(const unsigned char *bytes)
 {

@@ -1,6 +1,8 @@
 /* Finds the functions of a file, and expands their bodies where nodes call them. */
 #include "read/onnx/onnx.h"
 
+#include "base/bytes.h"
+
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include <stdio.h>
@@ -151,8 +153,7 @@ static bool collect_attributes(onnx_reader *reader, const onnx_scope *scope, siz
     pyro_arg *args = pyro_arena_array(&reader->model->arena, count + 1, sizeof *args);
     if (!args)
         return onnx_out_of_memory(reader);
-    if (count > 0) /* otherwise there may be no array */
-        memcpy(args, reader->args + first_arg, count * sizeof *args);
+    pyro_copy(args, reader->args + first_arg, count * sizeof *args);
     expansion->args = args;
     expansion->arg_count = count;
     return !reader->wire.failed;

@@ -1,6 +1,8 @@
 /* Reads GraphProto: initializers, inputs, described values, then nodes. */
 #include "read/onnx/onnx.h"
 
+#include "base/bytes.h"
+
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include <ctype.h>
@@ -177,7 +179,7 @@ static bool declare(onnx_reader *reader, onnx_value *value, const value_info *in
     pyro_size *sizes = pyro_arena_array(&reader->model->arena, info->rank + 1u, sizeof *sizes);
     if (!sizes)
         return onnx_out_of_memory(reader);
-    memcpy(sizes, info->sizes, info->rank * sizeof *sizes);
+    pyro_copy(sizes, info->sizes, info->rank * sizeof *sizes);
     value->declared = sizes;
     value->declared_rank = info->rank;
     return true;
@@ -300,7 +302,7 @@ static bool read_inputs(onnx_reader *reader, const onnx_scope *scope, int64_t be
     uint32_t *inputs = pyro_arena_array(&reader->model->arena, count + 1, sizeof *inputs);
     if (!inputs)
         return onnx_out_of_memory(reader);
-    memcpy(inputs, reader->ids + first, count * sizeof *inputs);
+    pyro_copy(inputs, reader->ids + first, count * sizeof *inputs);
     scope->graph->graph->inputs = inputs;
     scope->graph->graph->input_count = count;
     reader->id_count = first;
@@ -351,7 +353,7 @@ static bool read_outputs(onnx_reader *reader, const onnx_scope *scope, int64_t b
     scope->graph->outputs = pyro_arena_array(&reader->model->arena, count + 1, sizeof(uint32_t));
     if (!scope->graph->outputs)
         return onnx_out_of_memory(reader);
-    memcpy(scope->graph->outputs, reader->ids + first, count * sizeof(uint32_t));
+    pyro_copy(scope->graph->outputs, reader->ids + first, count * sizeof(uint32_t));
     scope->graph->output_count = count;
     scope->graph->graph->outputs = scope->graph->outputs;
     scope->graph->graph->output_count = count;

@@ -1,6 +1,8 @@
 /* Shapes of maps, reductions, norms, and of tensors that are made from sizes. */
 #include "read/onnx/infer.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 bool onnx_shape_same(onnx_call *call)
@@ -201,7 +203,7 @@ bool onnx_shape_top_k(onnx_call *call)
     int axis = input ? onnx_axis(onnx_integer(call, "dim", -1), input->rank) : -1;
     if (axis < 0)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     int64_t given = onnx_integer(call, "k", -1);
     dims[axis] = given >= 0                                            ? given
                  : k && k->integers && k->count && k->integers[0] >= 0 ? k->integers[0]

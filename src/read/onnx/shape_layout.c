@@ -1,6 +1,8 @@
 /* Shapes of operators that move values: views, slices, joins, look-ups, resampling. */
 #include "read/onnx/infer.h"
 
+#include "base/bytes.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -160,7 +162,7 @@ bool onnx_shape_concat(onnx_call *call)
     int axis = first ? onnx_axis(onnx_integer(call, "dim", 0), first->rank) : -1;
     if (axis < 0)
         return false;
-    memcpy(dims, first->dims, first->rank * sizeof *dims);
+    pyro_copy(dims, first->dims, first->rank * sizeof *dims);
     for (size_t i = 1; i < call->input_count; i++) {
         const onnx_shape *next = onnx_in(call, i);
         if (!next)
@@ -188,7 +190,7 @@ bool onnx_shape_split(onnx_call *call)
     int axis = input ? onnx_axis(onnx_integer(call, "dim", 0), input->rank) : -1;
     if (axis < 0 || !parts)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     bool given = onnx_list(call, "split", 1, &sizes, &count);
     int64_t whole = input->dims[axis];
     int64_t each = whole < 0 ? ONNX_UNKNOWN
@@ -230,7 +232,7 @@ bool onnx_shape_slice(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!input)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     bool axes_known = onnx_list(call, "axes", 3, &axes, &axis_count);
     if (!axes_known && onnx_has_input(call, 3))
         return false;
@@ -345,7 +347,7 @@ bool onnx_shape_pad(onnx_call *call)
     size_t padded = some ? axis_count : input->rank;
     if (known && count != 2 * padded)
         return onnx_mismatch(call, "the padding has another rank");
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     for (size_t i = 0; i < padded; i++) {
         int axis = some ? onnx_axis(axes[i], input->rank) : (int)i;
         if (axis < 0)
@@ -385,7 +387,7 @@ static bool resize_by_sizes(onnx_call *call, const onnx_shape *input, const int6
     bool smaller = !strcmp(policy, "not_larger"), larger = !strcmp(policy, "not_smaller");
     int64_t dims[PYRO_MAX_RANK];
     double scale = smaller ? INFINITY : 0;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     for (size_t i = 0; i < count; i++) {
         int axis = axes ? onnx_axis(axes[i], input->rank) : (int)i;
         if (axis < 0)
@@ -412,7 +414,7 @@ bool onnx_shape_resize(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!input)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     onnx_list(call, "axes", SIZE_MAX, &axes, &axis_count);
     if (onnx_has_input(call, 3)) {
         if (!onnx_list(call, "", 3, &sizes, &count) || count != (axes ? axis_count : input->rank))
@@ -535,7 +537,7 @@ bool onnx_shape_compress(onnx_call *call)
     int axis = onnx_axis(onnx_integer(call, "dim", 0), input->rank);
     if (axis < 0)
         return onnx_mismatch(call, "an axis is invalid");
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     dims[axis] = ONNX_UNKNOWN;
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
@@ -555,7 +557,7 @@ bool onnx_shape_center_crop_pad(onnx_call *call)
     if (!input || !onnx_list(call, "", 1, &sizes, &count))
         return false;
     bool some = onnx_list(call, "axes", SIZE_MAX, &axes, &axis_count);
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     for (size_t i = 0; i < count; i++) {
         int axis = some && i < axis_count ? onnx_axis(axes[i], input->rank) : (int)i;
         if (axis < 0 || axis >= input->rank)

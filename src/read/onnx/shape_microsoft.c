@@ -1,6 +1,8 @@
 /* Shapes of quantisation, and of the operators of com.microsoft that its optimiser makes. */
 #include "read/onnx/infer.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 /* The type of the zero point, else the attribute, else uint8. */
@@ -50,7 +52,7 @@ bool onnx_shape_matmul_packed(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK], columns = onnx_integer(call, "N", -1);
     if (!input || !input->rank || columns < 0)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     dims[input->rank - 1] = columns;
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
@@ -62,7 +64,7 @@ bool onnx_shape_dynamic_matmul(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!a || !b || !scale || a->rank < 1 || b->rank != 2)
         return false;
-    memcpy(dims, a->dims, a->rank * sizeof *dims);
+    pyro_copy(dims, a->dims, a->rank * sizeof *dims);
     dims[a->rank - 1] = b->dims[1];
     return onnx_out(call, 0, scale->dtype, a->rank, dims);
 }

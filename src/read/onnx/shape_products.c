@@ -1,6 +1,8 @@
 /* Shapes of convolutions, products, pools, recurrent layers and attention. */
 #include "read/onnx/infer.h"
 
+#include "base/bytes.h"
+
 #include <string.h>
 
 /* The sizes of windows over the spatial dims. */
@@ -89,7 +91,7 @@ bool onnx_shape_convolution(onnx_call *call)
     if (weight->rank != input->rank)
         return onnx_mismatch(call, "input and weight have different ranks");
     read_windows(call, input->rank - 2u, &w);
-    memcpy(w.kernel, weight->dims + 2, w.spatial * sizeof *w.kernel);
+    pyro_copy(w.kernel, weight->dims + 2, w.spatial * sizeof *w.kernel);
     int64_t group = onnx_integer(call, "groups", 1);
     if (input->dims[1] >= 0 && weight->dims[1] >= 0 &&
         input->dims[1] != onnx_times(weight->dims[1], group))
@@ -180,7 +182,7 @@ static const onnx_shape *turned(onnx_call *call, const onnx_shape *shape, const 
 {
     if (!shape || shape->rank < 2 || !onnx_integer(call, name, 0))
         return shape;
-    memcpy(dims, shape->dims, shape->rank * sizeof *dims);
+    pyro_copy(dims, shape->dims, shape->rank * sizeof *dims);
     dims[shape->rank - 1] = shape->dims[shape->rank - 2];
     dims[shape->rank - 2] = shape->dims[shape->rank - 1];
     *room = *shape;
@@ -373,7 +375,7 @@ bool onnx_shape_dft(onnx_call *call)
     int axis = onnx_axis(wanted, input->rank);
     if (axis < 0)
         return onnx_mismatch(call, "an axis is invalid");
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     if (onnx_has_input(call, 1))
         dims[axis] = length && length->integers && length->count ? length->integers[0]
                                                                  : ONNX_UNKNOWN;
@@ -434,7 +436,7 @@ bool onnx_shape_unpool(onnx_call *call)
     windows w;
     if (!input || input->rank < 3)
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     if (onnx_has_input(call, 2)) {
         if (!onnx_list(call, "", 2, &given, &count) || count != input->rank)
             return false;
@@ -480,7 +482,7 @@ bool onnx_shape_causal_conv(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!input || !weight || !input->rank || !weight->rank || !onnx_shape_same(call))
         return false;
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     int64_t kernel = weight->dims[weight->rank - 1];
     dims[input->rank - 1] = kernel < 1 ? ONNX_UNKNOWN : kernel - 1;
     return onnx_out(call, 1, input->dtype, input->rank, dims);
@@ -493,7 +495,7 @@ bool onnx_shape_swiglu(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!input || !input->rank || onnx_has_input(call, 1))
         return onnx_shape_same(call);
-    memcpy(dims, input->dims, input->rank * sizeof *dims);
+    pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     int axis = onnx_axis(onnx_integer(call, "dim", -1), input->rank);
     if (axis < 0)
         return onnx_mismatch(call, "an axis is invalid");

@@ -1,6 +1,8 @@
 /* Reads TensorProto: shape, type, and the values of small ones. Weights are skipped. */
 #include "read/onnx/onnx.h"
 
+#include "base/bytes.h"
+
 #include "base/checked.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
@@ -326,7 +328,7 @@ bool onnx_describe(onnx_reader *reader, onnx_graph *graph, uint32_t index,
     pyro_size *sizes = pyro_arena_array(&reader->model->arena, tensor->rank + 1u, sizeof *sizes);
     if (!sizes)
         return onnx_out_of_memory(reader);
-    memcpy(sizes, tensor->dims, tensor->rank * sizeof *sizes);
+    pyro_copy(sizes, tensor->dims, tensor->rank * sizeof *sizes);
     value->declared = sizes;
     value->declared_rank = tensor->rank;
     value->declared_dtype = tensor->dtype;

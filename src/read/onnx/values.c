@@ -1,6 +1,8 @@
 /* Names and values of ONNX graphs: who defines a name, and what bodies capture from outside. */
 #include "read/onnx/onnx.h"
 
+#include "base/bytes.h"
+
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include <string.h>
@@ -62,7 +64,7 @@ static uint32_t add_value(onnx_reader *reader, onnx_graph *graph, const char *na
             return PYRO_NO_VALUE;
         }
         if (graph->capacity)
-            memcpy(larger, graph->values, graph->capacity * sizeof *larger);
+            pyro_copy(larger, graph->values, graph->capacity * sizeof *larger);
         graph->values = larger;
         graph->capacity = capacity;
     }
@@ -95,7 +97,7 @@ static uint32_t capture(onnx_reader *reader, onnx_graph *graph, uint32_t outer_i
             return PYRO_NO_VALUE;
         }
         if (graph->captured_count)
-            memcpy(larger, graph->captured, graph->captured_count * sizeof *larger);
+            pyro_copy(larger, graph->captured, graph->captured_count * sizeof *larger);
         graph->captured = larger;
         graph->captured_capacity = capacity;
     }
