@@ -159,7 +159,8 @@ static pyro_dtype read_type(const pyro_stored *stored, int64_t values)
 {
     if (stored->dtype != PYRO_DTYPE_UINT8 && stored->dtype != PYRO_DTYPE_INT8)
         return stored->dtype;
-    return values > 0 && stored->bytes * 8 < 5 * values ? PYRO_DTYPE_INT4 : PYRO_DTYPE_INT8;
+    double bits = values > 0 ? (double)stored->bytes * 8 / (double)values : 8;
+    return bits < 5 ? PYRO_DTYPE_INT4 : PYRO_DTYPE_INT8;
 }
 
 /* Gives every parameter the bytes that the file stores for it. */
