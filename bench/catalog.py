@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import sys
 
-from cost import PEER_RUNS, PEERS, ROOT, begin, measure, print_row
+from cost import PEER_RUNS, PEERS, RESULTS, ROOT, begin, measure, print_row
 
 # Targets; printed next to the results, never enforced.
 ASKED_TIMES_FASTER = 200
@@ -70,6 +70,7 @@ def main() -> int:
     bench_one(program, tool, runs)
     bench_all(program, tool, runs)
     print_sizes(tool)
+    RESULTS.write()
     return 0
 
 

@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import generate
+from results import Results
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
@@ -23,6 +24,7 @@ PEERS = pathlib.Path(__file__).with_name("peers")
 RUNS = 20
 PEER_RUNS = 3  # each takes seconds, most of them for imports
 LARGEST_RUNS = 5
+RESULTS = Results(pathlib.Path(sys.argv[0]).stem)  # catalog.py prints such rows too
 
 
 @dataclasses.dataclass
@@ -128,6 +130,7 @@ def print_row(what: str, result: Measurement | None, beside: str = "") -> None:
     if result is None:
         print(f"{what:<46}{'failed':>12}")
         return
+    RESULTS.add(what, (one * 1e3 for one in result.seconds))
     spread = f"{_time(min(result.seconds))} .. {_time(max(result.seconds))}"
     memory = f"{result.peak_bytes / 2**20:.1f} MiB"
     print(f"{what:<46}{_time(result.median):>12}{spread:>26}{memory:>14}  {beside}")
@@ -207,6 +210,7 @@ def main() -> int:
     bench_peers(program, tool, runs)
     bench_large_model(program, tool, runs)
     bench_growth(program, tool, runs)
+    RESULTS.write()
     return 0
 
 

@@ -19,6 +19,8 @@ import tempfile
 import threading
 import time
 
+from results import Results
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "python" / "history")]
 TOOL = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
@@ -30,12 +32,18 @@ def history(*words, **options):
     return subprocess.run([TOOL, "history", *map(str, words)], capture_output=True, **options)
 
 
-def best_ms(function, repeat=5):
+RESULTS = Results("history")
+
+
+def best_ms(function, repeat=5, name=None):
+    """The lowest time; all of them are results if they have a name."""
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
         function()
         times.append((time.perf_counter() - start) * 1000)
+    if name:
+        RESULTS.add(name, times)
     return min(times)
 
 
@@ -73,10 +81,12 @@ def speed(folder):
         history("add", one, "--db", db, "-q", check=True, cwd=folder)
 
     nothing = best_ms(lambda: subprocess.run([TOOL, "--version"], capture_output=True))
-    print(f"add, a process per result: {best_ms(add, 20):.1f} ms (starting it: {nothing:.1f} ms)")
-    trend = best_ms(lambda: history("trend", "line7", "--db", db, check=True, cwd=folder))
+    added = best_ms(add, 20, "add")
+    print(f"add, a process per result: {added:.1f} ms (starting it: {nothing:.1f} ms)")
+    words = ("--db", db)
+    trend = best_ms(lambda: history("trend", "line7", *words, check=True, cwd=folder), 5, "trend")
     print(f"trend of {POINTS} results: {trend:.1f} ms")
-    changes = best_ms(lambda: history("changes", "--db", db, check=True, cwd=folder), 3)
+    changes = best_ms(lambda: history("changes", *words, check=True, cwd=folder), 3, "changes")
     print(f"changes of {LINES} lines: {changes / 1000:.2f} s")
     if not OTAVA.exists():
         print("Otava: not installed; make peers installs it")
@@ -178,6 +188,7 @@ def main():
         print(f"== {part}", flush=True)
         with tempfile.TemporaryDirectory() as name:
             PARTS[part](pathlib.Path(name))
+    RESULTS.write()
     return 0
 
 

@@ -216,6 +216,14 @@ static int write_as_page(const pyro_common *common, const char *text, size_t siz
     return exit_code;
 }
 
+int pyro_common_write_file(const char *path, int status, char *text, size_t size, pyro_error *error)
+{
+    if (status == PYRO_OK)
+        status = pyro_output_file(path, text, size, error);
+    pyro_free(text);
+    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(path, error);
+}
+
 int pyro_common_write(const pyro_common *common, const char *text, size_t size)
 {
     return common->page ? write_as_page(common, text, size) : write_result(common, text, size);

@@ -45,6 +45,12 @@ int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 /* The same for a page that has all its parts. */
 int pyro_common_write_page(const pyro_common *common, pyro_page *page);
 
+/*
+ * Writes a text that the library made with `status` to a file, and frees it; returns the exit code.
+ */
+int pyro_common_write_file(const char *path, int status, char *text, size_t size,
+                           pyro_error *error);
+
 /* Appends a command to try next: "  pyrometer COMMAND OPERAND OPTION  # purpose". */
 void pyro_common_hint(pyro_buf *buf, const char *command, const char *operand, const char *option,
                       const char *purpose);

@@ -1,8 +1,9 @@
 # Builds the extension pyrometer._core: into the wheel under scikit-build-core, otherwise with the
 # package's Python files into <build>/python, for PYTHONPATH.
 find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
-file(GLOB extension_sources CONFIGURE_DEPENDS python/extension/*.c)
+file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS python/extension/*.c)
 python3_add_library(_core MODULE WITH_SOABI ${extension_sources})
+target_include_directories(_core PRIVATE python/extension)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
 if(NOT APPLE)
   # Its symbols must not replace those of a libpyrometer.so in the same process.

@@ -3,6 +3,7 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include "base/file.h"
 
 #include <pyrometer/model.h>
 
@@ -56,17 +57,11 @@ static char *ask_git(char *const arguments[], pyro_error *error)
 
 static int check_out(pyro_base *out, const char *commit, pyro_error *error)
 {
-    const char *temporary = getenv("TMPDIR");
     char *prefix = NULL, *done = NULL, *folder = NULL;
-    int status = PYRO_OK;
+    int status = pyro_file_make_temporary_folder(&folder, error);
 
-    if (asprintf(&folder, "%s/pyrometer-XXXXXX", temporary ? temporary : "/tmp") < 0)
-        return pyro_fail_memory(error);
-    if (!mkdtemp(folder)) {
-        status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder: %s", strerror(errno));
-        free(folder);
+    if (status != PYRO_OK)
         return status;
-    }
     out->worktree = folder;
     prefix = ask_git((char *[]){"git", "rev-parse", "--show-prefix", NULL}, error);
     out->toplevel = ask_git((char *[]){"git", "rev-parse", "--show-toplevel", NULL}, error);

@@ -22,13 +22,8 @@ static int write_file(const char *path, const pyro_bench_report *report, pyro_be
     if (!path)
         return PYRO_EXIT_FINE;
     pyro_error_clear(&error);
-    if (pyro_report_bench(&text, &size, report, format, NULL, &error) != PYRO_OK ||
-        pyro_output_file(path, text, size, &error) != PYRO_OK) {
-        pyro_free(text);
-        return pyro_common_fail(path, &error);
-    }
-    pyro_free(text);
-    return PYRO_EXIT_FINE;
+    int status = pyro_report_bench(&text, &size, report, format, NULL, &error);
+    return pyro_common_write_file(path, status, text, size, &error);
 }
 
 static int make_folder(const char *path)

@@ -11,13 +11,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pyrometer/capture.h>
+#include <pyrometer/metrics.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 typedef struct run_values {
-    const char *output, *max_size, *keep_last, *triggers, *python, *output_dir;
+    const char *output, *max_size, *keep_last, *triggers, *metrics, *python, *output_dir;
     int64_t max_files;
     int gpu; /* index of gpu_ways */
     double gpu_sampling; /* seconds; negative: the package decides */
@@ -162,6 +163,16 @@ static const pyro_option what_options[] = {
     {.long_name = NULL},
 };
 
+static const pyro_option metrics_options[] = {
+    {.long_name = "metrics",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(run_values, metrics),
+     .metavar = "ADDRESS",
+     .help = "Serve counters of the running program for Prometheus: a port on 127.0.0.1, or "
+             "HOST:PORT; port 0: any free one. Alone, it records no file."},
+    {.long_name = NULL},
+};
+
 static const pyro_option program_options[] = {
     PYTHON_OPTION,
     {.long_name = "quiet",
@@ -176,6 +187,7 @@ static const pyro_option program_options[] = {
 static const pyro_option_group run_groups[] = {
     {"The recording:", file_options, 0},
     {"What to record:", what_options, 0},
+    {"Metrics:", metrics_options, 0},
     {"The program:", program_options, 0},
     {NULL, NULL, 0},
 };
@@ -322,6 +334,45 @@ static bool set_flight(const run_values *values, uint64_t max_bytes)
     return true;
 }
 
+/* With metrics alone there is nothing to write a file for. */
+static bool is_unnamed(const run_values *values)
+{
+    return values->metrics && !values->output && !values->max_size && !values->keep_last &&
+           !values->triggers;
+}
+
+static bool set_metrics(const char *text)
+{
+    pyro_metrics_address address;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (text && pyro_metrics_parse_address(&address, text, &error) != PYRO_OK) {
+        pyro_common_complain("--metrics: %s", error.message);
+        return false;
+    }
+    if (text ? setenv("PYROMETER_METRICS", text, 1) != 0 : unsetenv("PYROMETER_METRICS") != 0) {
+        pyro_common_complain("out of memory");
+        return false;
+    }
+    return true;
+}
+
+/* Checks that the file of the recording can be written. */
+static bool check_output(const run_values *values, const char *path, const char *whole, int argc,
+                         char **argv)
+{
+    if (is_unnamed(values))
+        return true;
+    if (!check_inputs(whole, argc, argv))
+        return false;
+    if (!values->force && access(whole, F_OK) == 0) {
+        pyro_common_complain("%s already exists; -f replaces it, -o writes another file", path);
+        return false;
+    }
+    return true;
+}
+
 /* Passes the recording's path and settings to the program in environment variables. */
 static bool set_recording(const run_values *values, int argc, char **argv)
 {
@@ -335,27 +386,23 @@ static bool set_recording(const run_values *values, int argc, char **argv)
                              values->max_size);
         return false;
     }
-    if (!set_flight(values, max_bytes))
+    if (!set_flight(values, max_bytes) || !set_metrics(values->metrics))
         return false;
     path = values->output ? strdup(values->output) : default_output(argc, argv);
     whole = path ? absolute(path) : NULL;
-    if (whole && !check_inputs(whole, argc, argv)) {
-        free(path);
-        free(whole);
-        return false;
-    }
-    if (whole && !values->force && access(whole, F_OK) == 0) {
-        pyro_common_complain("%s already exists; -f replaces it, -o writes another file", path);
+    if (whole && !check_output(values, path, whole, argc, argv)) {
         free(path);
         free(whole);
         return false;
     }
     snprintf(settings, sizeof settings,
              "max_bytes=%" PRIu64 ",keep_last=%d,stacks=%d,shapes=%d,outputs=%d,memory=%d,ops=%d,"
-             "overwrite=%d,quiet=%d,max_files=%d,nvtx=%d",
-             max_bytes, values->keep_last != NULL, !values->no_stacks, !values->no_shapes,
-             !values->no_outputs, !values->no_memory, !values->no_ops, values->force, values->quiet,
-             (int)(values->max_files ? values->max_files : PYRO_FLIGHT_MOST_FILES), values->nvtx);
+             "overwrite=%d,quiet=%d,max_files=%d,nvtx=%d,unnamed=%d",
+             max_bytes, values->keep_last != NULL, !values->no_stacks && !is_unnamed(values),
+             !values->no_shapes, !values->no_outputs && !is_unnamed(values), !values->no_memory,
+             !values->no_ops, values->force, values->quiet,
+             (int)(values->max_files ? values->max_files : PYRO_FLIGHT_MOST_FILES), values->nvtx,
+             is_unnamed(values));
     snprintf(process, sizeof process, "%ld", (long)getpid());
     done = whole && setenv("PYROMETER_RECORD", whole, 1) == 0 &&
            setenv("PYROMETER_RECORD_SETTINGS", settings, 1) == 0 &&
@@ -476,6 +523,8 @@ static const pyro_example run_examples[] = {
     {"pyrometer run -m package.train", "Record a module, as with python -m."},
     {"pyrometer run --keep-last 30s --on slow-step:1.5x,oom,exception,SIGUSR2 serve.py",
      "Leave it on: save the last 30 s when something goes wrong."},
+    {"pyrometer run --metrics 9400 serve.py",
+     "Serve steps, FLOPs, bytes, memory and device use at http://127.0.0.1:9400/metrics."},
     {NULL, NULL},
 };
 

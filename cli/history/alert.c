@@ -2,7 +2,6 @@
 #include "cli/history/history.h"
 
 #include "base/error.h"
-#include "cli/output.h"
 
 #include <stdlib.h>
 
@@ -28,10 +27,7 @@ static int write_file(const char *path, const pyro_alerts *alerts, pyro_alerts_f
         return PYRO_EXIT_FINE;
     pyro_error_clear(&error);
     int status = pyro_report_alerts(&text, &size, alerts, format, &error);
-    if (status == PYRO_OK)
-        status = pyro_output_file(path, text, size, &error);
-    pyro_free(text);
-    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(path, &error);
+    return pyro_common_write_file(path, status, text, size, &error);
 }
 
 /* Writes all outputs; the exit code is that of the alerts unless writing fails. */

@@ -6,7 +6,8 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
-#include "cli/history/git.h"
+#include "base/file.h"
+#include "history/git.h"
 #include "history/import/document.h"
 
 #include <errno.h>
@@ -322,7 +323,6 @@ static int find_range(bisection *b, pyro_error *error)
 int pyro_history_verb_bisect(const pyro_history_values *values, const char *const *operands,
                              size_t count)
 {
-    char folder[] = "/tmp/pyrometer-bisect-XXXXXX";
     bisection b = {.values = values, .commands = operands, .command_count = count, .change = NAN};
     pyro_error error;
     int exit_code;
@@ -333,8 +333,8 @@ int pyro_history_verb_bisect(const pyro_history_values *values, const char *cons
     pyro_error_clear(&error);
     if (find_range(&b, &error) != PYRO_OK) {
         exit_code = pyro_common_fail(NULL, &error);
-    } else if (!(b.folder = mkdtemp(folder))) {
-        exit_code = pyro_common_complain("cannot create a folder in /tmp: %s", strerror(errno));
+    } else if (pyro_file_make_temporary_folder(&b.folder, &error) != PYRO_OK) {
+        exit_code = pyro_common_fail(NULL, &error);
     } else {
         char output[4096];
 
@@ -343,6 +343,7 @@ int pyro_history_verb_bisect(const pyro_history_values *values, const char *cons
         unlink(output);
         rmdir(b.folder);
     }
+    free(b.folder);
     free(b.good);
     free(b.bad);
     free(b.commits);

@@ -1,16 +1,6 @@
 /* pyrometer history export: everything, or the newest results for other programs. */
 #include "cli/history/history.h"
 
-#include "cli/output.h"
-
-static int write_text(const char *path, char *text, size_t size, int status, pyro_error *error)
-{
-    if (status == PYRO_OK)
-        status = pyro_output_file(path, text, size, error);
-    pyro_free(text);
-    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(path, error);
-}
-
 static int export_newest(const pyro_history_values *values)
 {
     pyro_history_reading reading;
@@ -25,11 +15,11 @@ static int export_newest(const pyro_history_values *values)
         exit_code = pyro_common_fail(NULL, &error);
     if (exit_code == PYRO_EXIT_FINE && values->prometheus) {
         status = pyro_report_prometheus(&text, &size, reading.lines, reading.changes, &error);
-        exit_code = write_text(values->prometheus, text, size, status, &error);
+        exit_code = pyro_common_write_file(values->prometheus, status, text, size, &error);
     }
     if (exit_code == PYRO_EXIT_FINE && values->github) {
         status = pyro_report_github_entries(&text, &size, reading.lines, &error);
-        exit_code = write_text(values->github, text, size, status, &error);
+        exit_code = pyro_common_write_file(values->github, status, text, size, &error);
     }
     pyro_history_lines_close(&reading);
     return exit_code;

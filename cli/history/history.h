@@ -52,21 +52,12 @@ int pyro_history_write(const pyro_history_values *values, const pyro_history_rep
 int pyro_history_write_lines(const pyro_history_values *values, const pyro_history_query *query,
                              pyro_history_view view);
 
-/* The commits of a branch, and all others that git knows. */
-typedef struct pyro_history_order {
-    pyro_buf commit_text, other_text;
-    const char **commits, **others;
-} pyro_history_order;
-/* Orders the query by the repository in the current folder; leaves it alone without one. */
-void pyro_history_order_by_git(pyro_history_order *order, pyro_history_query *query);
-void pyro_history_order_free(pyro_history_order *order);
-
 /* The lines that the options select, and their changes. Close it, also after a failure. */
 typedef struct pyro_history_reading {
     pyro_history *history;
     pyro_history_lines *lines;
     pyro_history_changes *changes;
-    pyro_history_order order;
+    pyro_history_order *order;
     pyro_change_options options;
 } pyro_history_reading;
 int pyro_history_lines_open(pyro_history_reading *reading, const pyro_history_values *values,

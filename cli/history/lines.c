@@ -2,63 +2,11 @@
 #include "cli/history/history.h"
 
 #include "base/error.h"
-#include "cli/history/git.h"
 #include "cli/options/share.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The branch, as this repository or its origin knows it; else HEAD. */
-static char *find_tip(const char *branch)
-{
-    const char *const prefixes[] = {"refs/heads/", "refs/remotes/origin/"};
-    char *tip = NULL, *reference;
-
-    for (size_t i = 0; branch && !tip && i < 2; i++) {
-        if (asprintf(&reference, "%s%s", prefixes[i], branch) < 0)
-            return NULL;
-        tip = pyro_git_line((const char *const[]){"rev-parse", "-q", "--verify", reference, NULL});
-        free(reference);
-    }
-    return tip || branch
-               ? tip
-               : pyro_git_line((const char *const[]){"rev-parse", "-q", "--verify", "HEAD", NULL});
-}
-
-void pyro_history_order_free(pyro_history_order *order)
-{
-    free(order->commits);
-    free(order->others);
-    pyro_buf_free(&order->commit_text);
-    pyro_buf_free(&order->other_text);
-}
-
-/* Enough for years of commits; older ones count as vanished and keep their time. */
-#define COMMITS_MAX "-n100000"
-
-void pyro_history_order_by_git(pyro_history_order *order, pyro_history_query *query)
-{
-    char *tip = find_tip(query->branch);
-    bool is_known =
-        tip &&
-        pyro_git(&order->commit_text, (const char *const[]){"rev-list", "--topo-order", "--reverse",
-                                                            COMMITS_MAX, tip, NULL}) &&
-        pyro_split_lines(&order->commits, &query->commit_count, &order->commit_text) &&
-        pyro_git(&order->other_text,
-                 (const char *const[]){"rev-list", "--all", COMMITS_MAX, "--not", tip, NULL}) &&
-        pyro_split_lines(&order->others, &query->other_count, &order->other_text);
-
-    free(tip);
-    if (!is_known) {
-        query->commit_count = query->other_count = 0;
-        return;
-    }
-    query->commits = order->commits;
-    query->others = order->others;
-    /* Ancestry decides, not the name of the branch at the time of the measurement. */
-    query->branch = NULL;
-}
 
 int pyro_history_lines_open(pyro_history_reading *reading, const pyro_history_values *values,
                             bool write, pyro_error *error)
@@ -74,7 +22,7 @@ int pyro_history_lines_open(pyro_history_reading *reading, const pyro_history_va
         status = pyro_share_option(&reading->options.min_change, "min-change", values->min_change,
                                    false, error);
     if (status == PYRO_OK && !values->by_time)
-        pyro_history_order_by_git(&reading->order, &query);
+        reading->order = pyro_history_order_by_git(&query);
     if (status == PYRO_OK)
         status = pyro_history_open(&reading->history, values->database, !write, error);
     if (status == PYRO_OK)
@@ -90,7 +38,7 @@ void pyro_history_lines_close(pyro_history_reading *reading)
     pyro_history_changes_free(reading->changes);
     pyro_history_lines_free(reading->lines);
     pyro_history_close(reading->history);
-    pyro_history_order_free(&reading->order);
+    pyro_history_order_free(reading->order);
 }
 
 static int write_view(const pyro_history_values *values, pyro_history_view view)

@@ -7,45 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEED = 1 };
-
-/* "500/s", "30000/min", "2000/h" or "500" (per second). */
-static bool parse_rate(const char *text, double *rate_per_s)
-{
-    char *end = NULL;
-    double number = strtod(text, &end), seconds = 1;
-
-    if (strcmp(end, "/min") == 0)
-        seconds = 60;
-    else if (strcmp(end, "/h") == 0)
-        seconds = 3600;
-    else if (strcmp(end, "/s") != 0 && *end != '\0')
-        return false;
-    *rate_per_s = number / seconds;
-    return end != text && number > 0 && number < 1e12;
-}
-
 static int settle(pyro_capacity_request *request, const pyro_history_values *values,
                   pyro_error *error)
 {
-    pyro_alert_rule limit;
-    char rule[64];
-
-    *request = (pyro_capacity_request){
-        .price_per_hour = values->price, .utilisation = values->utilisation, .seed = SEED};
+    *request = (pyro_capacity_request){0};
     if (!values->rate || !values->p99)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                          "history plan needs --rate, such as 500/s, and --p99, such as 120ms");
-    if (!parse_rate(values->rate, &request->rate_per_s))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--rate %.40s: expected a rate such as 500/s",
-                         values->rate);
-    snprintf(rule, sizeof rule, "p99 > %.40s", values->p99);
-    if (pyro_alert_parse(&limit, rule, NULL) != PYRO_OK || strcmp(limit.unit, "ms") != 0 ||
-        !(limit.limit > 0))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "--p99 %.40s: expected a time such as 120ms",
-                         values->p99);
-    request->p99_ms = limit.limit;
-    return PYRO_OK;
+    int status = pyro_capacity_parse(request, values->rate, values->p99, error);
+    request->price_per_hour = values->price;
+    request->utilisation = values->utilisation;
+    return status;
 }
 
 /* The model with any parameters, unless it is a pattern already. */

@@ -79,27 +79,6 @@ int pyro_history_verb_show(const pyro_history_values *values, const char *const 
     return pyro_history_write_lines(values, &query, PYRO_HISTORY_SHOW);
 }
 
-static int settle_retention(pyro_retention *out, const pyro_history_values *values,
-                            pyro_error *error)
-{
-    const struct {
-        const char *option, *text, *otherwise;
-        int64_t *target;
-    } rows[] = {{"keep-samples", values->keep_samples, "90d", &out->samples_ns},
-                {"keep-all", values->keep_all, "1y", &out->weekly_ns},
-                {"keep-weekly", values->keep_weekly, NULL, &out->all_ns}};
-    int status = PYRO_OK;
-
-    *out = (pyro_retention){.only_count = values->dry_run};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows && status == PYRO_OK; i++) {
-        const char *text = rows[i].text ? rows[i].text : rows[i].otherwise;
-
-        if (text && strcmp(text, "forever") != 0)
-            status = pyro_history_duration(rows[i].target, rows[i].option, text, error);
-    }
-    return status;
-}
-
 int pyro_history_verb_collect(const pyro_history_values *values, const char *const *operands,
                               size_t count)
 {
@@ -114,7 +93,9 @@ int pyro_history_verb_collect(const pyro_history_values *values, const char *con
     if (count > 0)
         return pyro_common_complain("history gc takes options only");
     pyro_error_clear(&error);
-    int status = settle_retention(&retention, values, &error);
+    int status = pyro_retention_parse(&retention, values->keep_samples, values->keep_all,
+                                      values->keep_weekly, &error);
+    retention.only_count = values->dry_run;
     if (status == PYRO_OK)
         status = pyro_history_open(&history, values->database, false, &error);
     if (status == PYRO_OK)

@@ -33,25 +33,14 @@ char *pyro_helper_path(const pyro_helper *helper, const char *name)
 
 int pyro_helper_begin(pyro_helper *helper, const char *python, pyro_error *error)
 {
-    const char *temporary = getenv("TMPDIR");
     char *program = NULL;
     int status;
 
     *helper = (pyro_helper){.python = pyro_python_choose(python)};
     if (!helper->python)
         return pyro_fail_memory(error);
-    if (!temporary || temporary[0] != '/')
-        temporary = "/tmp";
-    if (asprintf(&helper->folder, "%s/pyrometer-XXXXXX", temporary) < 0) {
-        helper->folder = NULL;
-        pyro_helper_end(helper);
-        return pyro_fail_memory(error);
-    }
-    if (!mkdtemp(helper->folder)) {
-        status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder in %.200s: %s", temporary,
-                           strerror(errno));
-        free(helper->folder);
-        helper->folder = NULL;
+    status = pyro_file_make_temporary_folder(&helper->folder, error);
+    if (status != PYRO_OK) {
         pyro_helper_end(helper);
         return status;
     }

@@ -118,6 +118,15 @@ typedef struct pyro_history_query {
     bool across_machines; /* one line for all classes of machines */
 } pyro_history_query;
 
+/* The commits of a branch, and all others that git knows. */
+typedef struct pyro_history_order pyro_history_order;
+/*
+ * Orders a query by the git repository in the current folder, at its branch or HEAD; the result must
+ * live as long as the query. NULL, and the query stays in the order of time, without a repository.
+ */
+PYRO_API pyro_history_order *pyro_history_order_by_git(pyro_history_query *query);
+PYRO_API void pyro_history_order_free(pyro_history_order *order); /* accepts NULL */
+
 typedef struct pyro_history_point {
     int64_t run; /* number of the run */
     const char *commit, *branch, *tags, *tool, *kind, *method;
@@ -184,6 +193,13 @@ typedef struct pyro_retention_result {
     int64_t samples, rolled_up, removed, runs; /* removed: samples, points, points, empty runs */
 } pyro_retention_result;
 
+/*
+ * Reads durations ("90d", "1y"), "forever" or NULL for the defaults: samples 90 days, all results one
+ * year, weekly ones forever. PYRO_ERROR_ARGUMENT names the one that is invalid, as the option
+ * "keep-samples", "keep-all" or "keep-weekly".
+ */
+PYRO_API int pyro_retention_parse(pyro_retention *out, const char *keep_samples,
+                                  const char *keep_all, const char *keep_weekly, pyro_error *error);
 PYRO_API int pyro_history_collect(pyro_history *history, const pyro_retention *retention,
                                   pyro_retention_result *out, pyro_error *error);
 
@@ -352,6 +368,10 @@ typedef struct pyro_capacity_request {
     size_t requests; /* 0: 100,000 */
     uint64_t seed;
 } pyro_capacity_request;
+
+/* Reads a rate ("500/s", "30000/min", "500" per second) and a limit of time ("120ms"). */
+PYRO_API int pyro_capacity_parse(pyro_capacity_request *out, const char *rate, const char *p99,
+                                 pyro_error *error);
 
 typedef struct pyro_capacity {
     size_t replicas; /* 0: no number of replicas keeps the limit */

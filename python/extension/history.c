@@ -1,4 +1,4 @@
-/* Functions for the history of results: adding, reports as JSON, and change points of numbers. */
+/* Functions for the history of results: adding, change points of numbers, queues. */
 #include "module.h"
 
 #include <pyrometer/history.h>
@@ -38,87 +38,6 @@ static PyObject *history_add(PyObject *module, PyObject *args)
     pyro_runs_free(&runs);
     Py_END_ALLOW_THREADS;
     return status < 0 ? fail(module, &error, status) : PyLong_FromSize_t(added);
-}
-
-/* The members of a report that this file has opened. */
-typedef struct history_reading {
-    pyro_history *history;
-    pyro_history_list *list;
-    pyro_history_lines *lines;
-    pyro_history_changes *changes;
-} history_reading;
-
-static int read_history(history_reading *r, pyro_history_report *report, const char *database,
-                        const pyro_history_query *query, pyro_error *error)
-{
-    int status = pyro_history_open(&r->history, database, true, error);
-
-    if (status == PYRO_OK && report->view == PYRO_HISTORY_LIST)
-        status = pyro_history_list_runs(&r->list, r->history, query, 0, error);
-    else if (status == PYRO_OK)
-        status = pyro_history_read(&r->lines, r->history, query, error);
-    if (status == PYRO_OK && r->lines)
-        status = pyro_history_find_changes(&r->changes, r->history, r->lines,
-                                           &(pyro_change_options){0}, error);
-    report->list = r->list;
-    report->lines = r->lines;
-    report->changes = r->changes;
-    return status;
-}
-
-static void close_history(history_reading *r)
-{
-    pyro_history_changes_free(r->changes);
-    pyro_history_lines_free(r->lines);
-    pyro_history_list_free(r->list);
-    pyro_history_close(r->history);
-}
-
-static int view_of(const char *name, pyro_history_view *view)
-{
-    static const char *const names[] = {"list", "show", "export", "collect", "trend", "changes"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0) {
-            *view = (pyro_history_view)i;
-            return 0;
-        }
-    PyErr_Format(PyExc_ValueError, "unknown view %s", name);
-    return -1;
-}
-
-static PyObject *history_report(PyObject *module, PyObject *args)
-{
-    const char *database, *view;
-    pyro_history_query query = {0};
-    pyro_report_options options = {.format = PYRO_FORMAT_JSON};
-    pyro_history_report report = {0};
-    history_reading reading = {0};
-    int across = 0, status;
-    long long since_ns;
-    pyro_error error;
-    char *text = NULL;
-    size_t size = 0;
-
-    if (!PyArg_ParseTuple(args, "zszzzzzzzLp:history_report", &database, &view, &query.project,
-                          &query.benchmark, &query.metric, &query.machine, &query.branch,
-                          &query.commit, &query.tag, &since_ns, &across) ||
-        view_of(view, &report.view))
-        return NULL;
-    query.since_ns = since_ns;
-    query.across_machines = across;
-    query.with_samples = report.view == PYRO_HISTORY_EXPORT;
-    pyro_error_clear(&error);
-    Py_BEGIN_ALLOW_THREADS;
-    status = read_history(&reading, &report, database, &query, &error);
-    if (status == PYRO_OK)
-        status = pyro_report_history(&text, &size, &report, &options, &error);
-    close_history(&reading);
-    Py_END_ALLOW_THREADS;
-    PyObject *result = status < 0 ? fail(module, &error, status)
-                                  : PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
-    pyro_free(text);
-    return result;
 }
 
 /* (index, p, mean before, mean after, votes) per change point. */
@@ -234,9 +153,6 @@ static PyMethodDef history_methods[] = {
     {"history_add", history_add, METH_VARARGS,
      "history_add(db, data, project, commit, branch, machine, tags, time_ns) -> int: the number of "
      "results that were new."},
-    {"history_report", history_report, METH_VARARGS,
-     "history_report(db, view, project, benchmark, metric, machine, branch, commit, tag, since_ns, "
-     "across_machines) -> str: JSON."},
     {"find_changes", find_changes, METH_VARARGS,
      "find_changes(values, method, window, max_p, min_change) -> list of (index, p, mean_before, "
      "mean_after, stddev_after, votes)"},

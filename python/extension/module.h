@@ -49,19 +49,19 @@ extern const char core_open_trace_doc[];
 PyObject *core_ranks(PyObject *module, PyObject *args);
 extern const char core_ranks_doc[];
 
-/* hook_modules.c: records module calls while a session runs. */
+/* hooks/modules.c: records module calls while a session runs. */
 PyObject *core_layers_install(PyObject *module, PyObject *args);
 PyObject *core_layers_remove(PyObject *module, PyObject *unused);
 PyObject *core_recorder_api(PyObject *module, PyObject *unused);
 extern const char core_layers_install_doc[], core_layers_remove_doc[], core_recorder_api_doc[];
 
-/* hook_stacks.c: gives the recorder the Python stack of the calling thread. */
+/* hooks/stacks.c: gives the recorder the Python stack of the calling thread. */
 PyObject *core_stacks_install(PyObject *module, PyObject *functions);
 PyObject *core_stacks_remove(PyObject *module, PyObject *unused);
 extern const char core_stacks_install_doc[], core_stacks_remove_doc[];
 /* The stack of a layer that begins. Stacks of nested calls are recorded relative to it. */
 uint32_t core_layer_stack(pyro_recorder_thread *thread);
-/* stack_codes.c: keeps the code of a new module class alive, because stacks that name it are walked
+/* hooks/stack_codes.c: keeps the code of a new module class alive, because stacks that name it are walked
  * without the GIL. */
 void core_stacks_hold(PyTypeObject *type);
 
@@ -80,6 +80,9 @@ int core_add_flight(PyObject *module);
 int core_parse_flight(PyObject *module, pyro_flight_options *out, const char *keep,
                       const char *triggers);
 extern bool core_ranges_wanted; /* layers become ranges */
+
+/* metrics.c: adds the live metrics. */
+int core_add_metrics(PyObject *module);
 
 /* training.c: adds event files and the reports of profiled training steps. */
 int core_add_training(PyObject *module);
@@ -102,6 +105,8 @@ int core_add_bench(PyObject *module);
 
 /* history.c: adds the history of results. */
 int core_add_history(PyObject *module);
+/* history_read.c: adds what reads it. */
+int core_add_history_read(PyObject *module);
 
 /* process_use.c: adds the resource use of this process, and what the machine offers. */
 int core_add_process_use(PyObject *module);
@@ -109,13 +114,13 @@ int core_add_process_use(PyObject *module);
 /* recommend.c: adds recommendations, knees and gains of variants. */
 int core_add_recommend(PyObject *module);
 
-/* hook_marks.c: records numbered labels at both ends of layers while `core_marks_wanted`. */
+/* hooks/marks.c: records numbered labels at both ends of layers while `core_marks_wanted`. */
 extern bool core_marks_wanted;
 int64_t core_marks_next(void);
 void core_mark(int64_t number, bool begins);
 int core_add_marks(PyObject *module);
 
-/* hook_passes.c: called by the layer hook around each call while `core_passes_wanted`. */
+/* hooks/passes.c: called by the layer hook around each call while `core_passes_wanted`. */
 extern bool core_passes_wanted;
 /* A call of a module that may be a pass. */
 typedef struct core_pass {
@@ -131,11 +136,11 @@ void core_pass_leave(core_pass *pass);
 bool core_is_inside_pass(void);
 int core_add_passes(PyObject *module);
 
-/* hook_inputs.c: records input shapes of layers. */
+/* hooks/inputs.c: records input shapes of layers. */
 PyObject *core_inputs_install(PyObject *module, PyObject *args);
 extern const char core_inputs_install_doc[];
 
-/* hook_forward.c: records direct calls of `forward`. */
+/* hooks/forward.c: records direct calls of `forward`. */
 PyObject *core_forward_watch(PyObject *module, PyObject *function);
 extern const char core_forward_watch_doc[];
 /* models.c: the model catalog and the user's registry. */

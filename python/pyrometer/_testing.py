@@ -69,7 +69,7 @@ def __dir__() -> list[str]:
 
 def find_tool() -> str:
     """The command line tool that belongs to this package."""
-    from pyrometer.__main__ import find_tool
+    from pyrometer._tool import find_tool
 
     return find_tool()
 

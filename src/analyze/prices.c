@@ -32,19 +32,14 @@ static uint8_t first_dtype(const pyro_call *call)
     return PYRO_DTYPE_UNKNOWN;
 }
 
-/* -1 when the price is unknown. */
-static void price_kind(pricer *p, pyro_op_kind *kind)
+void pyro_price_call(pyro_op_kind *kind, const pyro_op_index *index, pyro_signature *signature,
+                     const pyro_call_texts *texts)
 {
-    const pyro_op *op = NULL;
+    const pyro_op *op = pyro_op_find_recorded(index, texts->name);
     pyro_price price;
     pyro_output output;
-    pyro_call *call = &p->signature->call;
-    if (kind->dims != PYRO_NO_ID)
-        op = pyro_op_find_recorded(&p->index, pyro_trace_text(p->trace, kind->name));
-    if (!op ||
-        !pyro_signature_read(p->signature, op, pyro_trace_text(p->trace, kind->dims),
-                             pyro_trace_text(p->trace, kind->types),
-                             pyro_trace_text(p->trace, kind->concrete)) ||
+    pyro_call *call = &signature->call;
+    if (!op || !pyro_signature_read(signature, op, texts->dims, texts->types, texts->concrete) ||
         !pyro_infer_output(call, &output) || !pyro_op_price(call, &price) || call->overflow)
         return;
     int64_t flops, torch_flops, bytes;
@@ -55,12 +50,22 @@ static void price_kind(pricer *p, pyro_op_kind *kind)
     kind->torch_flops = torch_flops;
     kind->macs = price.macs;
     kind->dtype = first_dtype(call);
-    bool dtypes_known = p->signature->dtypes_known &&
+    bool dtypes_known = signature->dtypes_known &&
                         (!call->output_count || output.tensor.dtype != PYRO_DTYPE_UNKNOWN);
     if ((dtypes_known || price.is_free) &&
         pyro_add_i64(price.activation_read_bytes, price.weight_read_bytes, &bytes) &&
         pyro_add_i64(bytes, price.written_bytes, &bytes) && bytes >= 0)
         kind->bytes = bytes;
+}
+
+static void price_kind(pricer *p, pyro_op_kind *kind)
+{
+    if (kind->dims == PYRO_NO_ID)
+        return;
+    pyro_call_texts texts = {
+        pyro_trace_text(p->trace, kind->name), pyro_trace_text(p->trace, kind->dims),
+        pyro_trace_text(p->trace, kind->types), pyro_trace_text(p->trace, kind->concrete)};
+    pyro_price_call(kind, &p->index, p->signature, &texts);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t value)

@@ -3,6 +3,16 @@
 #define PYRO_ANALYZE_PRICES_H
 
 #include "analyze/analyze.h"
+#include "analyze/signature.h"
+
+/* An op as the profiler writes it. */
+typedef struct pyro_call_texts {
+    const char *name, *dims, *types, *concrete;
+} pyro_call_texts;
+
+/* Sets amounts and type of an op; leaves them where no rule of ops.def applies. */
+void pyro_price_call(pyro_op_kind *kind, const pyro_op_index *index, pyro_signature *signature,
+                     const pyro_call_texts *texts);
 
 /*
  * Finds context->op_kinds and the kind of each op, in context->arena; needs the trace alone. A kind

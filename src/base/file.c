@@ -99,6 +99,24 @@ bool pyro_file_equal(pyro_file_identity left, pyro_file_identity right)
     return left.device == right.device && left.inode == right.inode;
 }
 
+int pyro_file_make_temporary_folder(char **out, pyro_error *error)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (!temporary || temporary[0] != '/')
+        temporary = "/tmp";
+    if (asprintf(out, "%s/pyrometer-XXXXXX", temporary) < 0) {
+        *out = NULL;
+        return pyro_fail_memory(error);
+    }
+    if (mkdtemp(*out))
+        return PYRO_OK;
+    int number = errno;
+    free(*out);
+    *out = NULL;
+    return pyro_fail(error, PYRO_ERROR_IO, "cannot create a folder in %.200s: %s", temporary,
+                     strerror(number));
+}
+
 int pyro_file_make_folder(const char *path, pyro_error *error)
 {
     char *copy = strdup(path);

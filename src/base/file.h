@@ -26,6 +26,8 @@ typedef struct pyro_file_identity {
 bool pyro_file_identify(const char *path, pyro_file_identity *out);
 bool pyro_file_equal(pyro_file_identity left, pyro_file_identity right);
 
+/* Creates a folder of its own, "pyrometer-...", in $TMPDIR or /tmp; the caller frees its path. */
+int pyro_file_make_temporary_folder(char **out, pyro_error *error);
 /* Creates a folder and its parents. */
 int pyro_file_make_folder(const char *path, pyro_error *error);
 

@@ -31,7 +31,7 @@ static bool has_open_span(const pyro_session *session, uint64_t sequence)
     return false;
 }
 
-static size_t find_oldest(const pyro_session *session, uint64_t closed_before)
+static size_t find_oldest(const pyro_session *session, uint64_t closed_before, bool keeps_unread)
 {
     size_t oldest = PYRO_NO_CHUNK;
     uint64_t needed_from = pyro_passes_need_from(session);
@@ -40,7 +40,8 @@ static size_t find_oldest(const pyro_session *session, uint64_t closed_before)
     for (size_t i = 0; i < session->slot_count; i++) {
         const pyro_chunk_slot *slot = &session->slots[i];
         if (slot->kind != PYRO_CHUNK_RECORDS || slot->held || slot->is_wanted ||
-            slot->closed_raw == 0 || slot->closed_raw >= needed_from)
+            slot->closed_raw == 0 || slot->closed_raw >= needed_from ||
+            (keeps_unread && !slot->is_read))
             continue;
         if ((oldest == PYRO_NO_CHUNK || slot->sequence < session->slots[oldest].sequence) &&
             !has_open_span(session, slot->sequence))
@@ -49,9 +50,9 @@ static size_t find_oldest(const pyro_session *session, uint64_t closed_before)
     return oldest;
 }
 
-size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before)
+size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before, bool keeps_unread)
 {
-    size_t index = find_oldest(session, closed_before);
+    size_t index = find_oldest(session, closed_before, keeps_unread);
     if (index == PYRO_NO_CHUNK)
         return index;
     char *chunk = pyro_chunk_address(session, index);

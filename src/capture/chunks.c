@@ -85,11 +85,12 @@ size_t pyro_chunk_make(pyro_session *session, bool may_reuse)
                              : pyro_flight_keeps_from(session,
                                                       pyro_raw_time(&pyro_the_recorder_api));
     if (may_reuse && kept_from)
-        index = pyro_chunk_reuse(session, kept_from);
+        index = pyro_chunk_reuse(session, kept_from, reuses_first(session) && session->is_followed);
     if (index == PYRO_NO_CHUNK)
         index = grow_file(session, false, true);
-    if (index == PYRO_NO_CHUNK && may_reuse && session->options.keep_last && !reuses_first(session))
-        index = pyro_chunk_reuse(session, UINT64_MAX);
+    if (index == PYRO_NO_CHUNK && may_reuse &&
+        (reuses_first(session) ? session->is_followed : session->options.keep_last))
+        index = pyro_chunk_reuse(session, UINT64_MAX, false);
     return index;
 }
 
@@ -142,7 +143,8 @@ static void assign_chunk(pyro_session *session, size_t index, uint32_t kind,
 {
     pyro_chunk_header *header = (pyro_chunk_header *)pyro_chunk_address(session, index);
     uint64_t now = pyro_raw_time(&pyro_the_recorder_api), sequence = ++session->last_sequence;
-    session->slots[index] = (pyro_chunk_slot){sequence, now, 0, (uint8_t)kind, false, false};
+    session->slots[index] = (pyro_chunk_slot){
+        .sequence = sequence, .first_raw = now, .kind = (uint8_t)kind};
     header->thread = thread ? thread->open.number : 0;
     header->system_thread = thread ? syscall(SYS_gettid) : 0;
     header->first_raw = now;

@@ -220,7 +220,7 @@ int pyro_flight_begin(pyro_session *session, pyro_error *error)
     pyro_flight *flight = &session->flight;
     *flight = (pyro_flight){.is_on = pyro_flight_is_on(options), .wake_fd = -1};
     bool has_steps = options->slow_factor > 0 || options->slow_ns || options->keep_steps;
-    pyro_the_recorder_api.wants_steps = has_steps;
+    pyro_the_recorder_api.wants_steps = has_steps || pyro_tail_is_followed();
     if (options->keep_steps) {
         flight->steps.begins = calloc((size_t)options->keep_steps, sizeof(uint64_t));
         if (!flight->steps.begins)

@@ -110,6 +110,8 @@ static void check(pyro_session *session, pyro_step_track *track, const ended_ste
 {
     const pyro_flight_options *options = &session->options.flight;
     uint64_t duration = step->end_raw - step->begin_raw;
+    if (session->is_followed)
+        pyro_tail_count_step(session, step->mark, to_ns(session, duration));
     if (track->sample_count >= PYRO_STEP_WARMUP) {
         uint64_t median = median_of(track);
         if ((options->slow_factor > 0 &&
@@ -187,7 +189,8 @@ void pyro_flight_step(pyro_flight_mark mark, uint64_t key)
     if (!thread)
         return;
     pthread_mutex_lock(&session->lock);
-    bool has_ended = session->flight.is_on && end_step(session, mark, key, &step);
+    bool has_ended = (session->flight.is_on || session->is_followed) &&
+                     end_step(session, mark, key, &step);
     pthread_mutex_unlock(&session->lock);
     if (has_ended)
         write_step(thread, &step);
@@ -214,7 +217,7 @@ void pyro_flight_forward(uint32_t module, uint64_t inputs, uint64_t begin_raw, u
         return;
     pthread_mutex_lock(&session->lock);
     pyro_flight_steps *steps = &session->flight.steps;
-    if (session->flight.is_on && outranks(steps, PYRO_MARK_FORWARD)) {
+    if ((session->flight.is_on || session->is_followed) && outranks(steps, PYRO_MARK_FORWARD)) {
         pyro_step_track *track = track_of(steps, key_of_call(module, inputs));
         ended_step step = {PYRO_MARK_FORWARD, begin_raw, end_raw, ++track->steps, module};
         if (steps->begins)

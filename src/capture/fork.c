@@ -27,6 +27,7 @@ static void in_child(void)
     pthread_mutex_init(&session->control, NULL);
     pthread_mutex_init(&session->lock, NULL);
     session->has_allocator = session->has_writer = false;
+    pyro_tail_forget();
     pyro_flight_forget(session);
     pyro_threads_forget_others(session);
     if (!session->is_running)

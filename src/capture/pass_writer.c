@@ -34,27 +34,6 @@ static int by_sequence(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Adds what was named since the last pass. The texts stay in place until the session ends. */
-static bool extend_tables(pyro_session *session)
-{
-    pyro_recorded_tables *tables = &session->pass_tables;
-    for (uint32_t type = 0; type < PYRO_DATA_TYPES; type++) {
-        const pyro_intern *data = &session->data[type];
-        for (uint32_t *seen = &session->pass_seen[type]; *seen < data->count; ++*seen) {
-            const pyro_intern_entry *entry = &data->entries[*seen];
-            uint32_t id = *seen + 1, skipped = 0;
-            if (type == PYRO_DATA_THREAD) {
-                memcpy(&id, entry->text, sizeof id);
-                skipped = sizeof id;
-            }
-            if (!pyro_recorded_put(tables, type, id, entry->text + skipped,
-                                   entry->length - skipped))
-                return false;
-        }
-    }
-    return true;
-}
-
 /* With `lock`: collects the chunks that may hold records of the pass; those of device work are
  * written after it. */
 static bool take_snapshot(pyro_session *session, const pyro_pass_job *job, snapshot *out)
@@ -73,7 +52,7 @@ static bool take_snapshot(pyro_session *session, const pyro_pass_job *job, snaps
     }
     if (out->count)
         qsort(out->chunks, out->count, sizeof *out->chunks, by_sequence);
-    return extend_tables(session);
+    return pyro_tables_extend(&session->pass_tables, session->pass_seen, session);
 }
 
 static int add_property(pyro_trace *trace, const char *key, const char *value, pyro_error *error)

@@ -10,6 +10,7 @@
 #include "base/containers/intern.h"
 #include "base/error.h"
 #include "capture/flight.h"
+#include "capture/tail.h"
 #include "trace/recording/recording.h"
 #include <limits.h>
 #include <pthread.h>
@@ -28,6 +29,7 @@ typedef struct pyro_chunk_slot {
     uint8_t kind;
     bool held; /* being made, or ready */
     bool is_wanted; /* a trigger's file needs it */
+    bool is_read; /* the tail has passed on all its records */
 } pyro_chunk_slot;
 
 typedef struct pyro_slab {
@@ -137,6 +139,8 @@ typedef struct pyro_session {
     uint64_t passes_written;
 
     pyro_flight flight;
+    bool is_followed;             /* a tail reads the records */
+    pyro_step_counts step_counts; /* of all sessions that were followed */
 } pyro_session;
 
 /* session.c */
@@ -168,8 +172,8 @@ int pyro_chunk_allocator_start(pyro_session *session, pyro_error *error);
 void pyro_chunk_allocator_stop(pyro_session *session); /* without `lock` */
 
 /* chunk_reuse.c: empties and returns the oldest unneeded chunk that was full before a time; releases
- * `lock` meanwhile. */
-size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before);
+ * `lock` meanwhile. `keeps_unread`: not one that the tail has yet to read. */
+size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before, bool keeps_unread);
 
 /* flight.c: the thread that writes the files of triggers. */
 int pyro_flight_begin(pyro_session *session, pyro_error *error);
@@ -202,6 +206,11 @@ void pyro_flight_signals_end(void);
 const char *pyro_flight_signal_name(int signal);
 int pyro_flight_signal_number(const char *name); /* 0: not a signal that can be a trigger */
 
+/* table_view.c */
+/* Adds what was named since `seen` to a reader's view; the texts stay until the session ends. Needs
+ * `lock`. */
+bool pyro_tables_extend(pyro_recorded_tables *tables, uint32_t *seen, const pyro_session *session);
+
 /* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
@@ -210,6 +219,14 @@ uint32_t pyro_table_name(pyro_recorder_thread *thread, const char *text);
 uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_launch(pyro_recorder_thread *thread, const pyro_launch_data *launch);
+
+/* tail.c: without `lock`. */
+void pyro_tail_begin(pyro_session *session); /* after the file is open */
+void pyro_tail_end(pyro_session *session); /* before it is closed: passes on the rest */
+void pyro_tail_forget(void); /* in a child */
+bool pyro_tail_is_followed(void); /* steps are to be counted */
+void pyro_tail_count_step(pyro_session *session, pyro_flight_mark mark,
+                          int64_t duration_ns); /* with `lock` */
 
 /* threads.c */
 pyro_recorder_thread *pyro_thread_current(void);

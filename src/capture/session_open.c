@@ -67,6 +67,8 @@ int pyro_session_open(pyro_session *session, const char *path, bool overwrite, p
     status = ok ? pyro_flight_begin(session, error) : pyro_fail_memory(error);
     if (status == PYRO_OK)
         status = pyro_chunk_allocator_start(session, error);
+    if (status == PYRO_OK)
+        pyro_tail_begin(session);
     if (status != PYRO_OK) {
         pyro_flight_end(session);
         pyro_flight_forget(session);
@@ -95,6 +97,7 @@ void pyro_session_close(pyro_session *session)
 {
     pyro_flight_end(session);
     pyro_chunk_allocator_stop(session);
+    pyro_tail_end(session);
     pyro_flight_forget(session);
     pyro_clock_renew(session);
     if (session->header->state == PYRO_RECORDING_RUNNING)

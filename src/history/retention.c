@@ -5,6 +5,7 @@
 #include "base/error.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define WEEK_NS (7 * 24 * 3600 * INT64_C(1000000000))
 
@@ -140,4 +141,24 @@ int pyro_history_collect(pyro_history *history, const pyro_retention *retention,
     if (status == PYRO_OK && retention->only_count)
         return pyro_database_execute(history->database, "ROLLBACK", error);
     return pyro_database_end(history->database, status, error);
+}
+
+int pyro_retention_parse(pyro_retention *out, const char *keep_samples, const char *keep_all,
+                         const char *keep_weekly, pyro_error *error)
+{
+    *out = (pyro_retention){0};
+    const struct {
+        const char *option, *text;
+        int64_t *target;
+    } rows[] = {{"keep-samples", keep_samples ? keep_samples : "90d", &out->samples_ns},
+                {"keep-all", keep_all ? keep_all : "1y", &out->weekly_ns},
+                {"keep-weekly", keep_weekly ? keep_weekly : "forever", &out->all_ns}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strcmp(rows[i].text, "forever") != 0 &&
+            !pyro_duration_parse(rows[i].target, rows[i].text))
+            return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                             "--%s %.40s: expected a duration such as 90d, 12h or 2w",
+                             rows[i].option, rows[i].text);
+    return PYRO_OK;
 }

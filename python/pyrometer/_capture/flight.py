@@ -49,7 +49,7 @@ class Flight:
         self._excepthook, self._thread_hook = sys.excepthook, threading.excepthook
         if settings.triggers is not None:
             _core.set_flight_saved(self._on_saved)
-        if self._options["steps"]:
+        if self._options["steps"] or settings.counts_steps:
             self._hook = _watch_optimizers()
         if self._options["exception"] or self._options["oom"]:
             sys.excepthook = self._on_uncaught

@@ -9,6 +9,7 @@ import os
 import re
 import struct
 import sys
+import tempfile
 import time
 from typing import Any
 
@@ -22,6 +23,8 @@ def begin() -> None:
         _env.debug("capturing models under @capture_model")
         return
     recording = Recording(path)
+    if not recording.begin_metrics():
+        return
     atexit.register(recording.at_exit)
     if "torch" in sys.modules:
         recording.start()
@@ -41,6 +44,18 @@ class Recording:
         self.path: str | None = None
         self.parts = 0
         self.failed = False
+        self.is_unnamed = bool(self.settings.get("unnamed", 0))  # for metrics alone
+        self.has_metrics = False
+
+    def begin_metrics(self) -> bool:
+        """Begins to serve metrics, if they are wanted; False if there is nothing else to do."""
+        address = os.environ.get("PYROMETER_METRICS")
+        if address:
+            from pyrometer._capture import metrics
+
+            quiet = bool(self.settings.get("quiet", 0))
+            self.has_metrics = metrics.begin(address, self.is_first, quiet)
+        return self.has_metrics or not self.is_unnamed
 
     def suspend(self) -> bool:
         """Pauses while a block of the program records to its own file; False if not recording."""
@@ -60,11 +75,9 @@ class Recording:
         """Never lets our own failure reach the program."""
         from pyrometer._capture import observers
         from pyrometer._capture.session import session
-        from pyrometer._capture.settings import MAX_FILES, Settings
+        from pyrometer._capture.settings import MAX_FILES, METRICS_ROOM_BYTES, Settings
 
-        path = self.given if self.is_first else _child_path(self.given)
-        if self.parts:
-            path = f"{path.removesuffix('.pyro')}.part{self.parts + 1}.pyro"
+        path = self._next_path()
         session.whole_program = self
         get = self.settings.get
         flags = observers.flags(
@@ -74,7 +87,7 @@ class Recording:
         settings = Settings(
             path=path,
             flags=flags,
-            max_bytes=get("max_bytes", 0),
+            max_bytes=METRICS_ROOM_BYTES if self.is_unnamed else get("max_bytes", 0),
             keep_last=bool(get("keep_last", 0)),
             overwrite=bool(get("overwrite", 0)) or not self.is_first,
             keep=os.environ.get("PYROMETER_KEEP_LAST") or None,
@@ -82,6 +95,8 @@ class Recording:
             max_files=get("max_files", MAX_FILES),
             quiet=bool(get("quiet", 0)),
             nvtx=bool(get("nvtx", 0)),
+            unnamed=self.is_unnamed,
+            counts_steps=self.has_metrics,
         )
         try:
             session.start(settings)
@@ -90,6 +105,14 @@ class Recording:
             _env.say(f"cannot record the program: {error}")
         else:
             self.path = path
+
+    def _next_path(self) -> str:
+        if self.is_unnamed:
+            return os.path.join(tempfile.gettempdir(), f"pyrometer-metrics-{os.getpid()}.pyro")
+        path = self.given if self.is_first else _child_path(self.given)
+        if self.parts:
+            path = f"{path.removesuffix('.pyro')}.part{self.parts + 1}.pyro"
+        return path
 
     def at_exit(self) -> None:
         """Registered first, so called last except for the session, which it ends itself."""
@@ -100,14 +123,23 @@ class Recording:
             return
         if self.path is None:
             if self.is_first:
-                _env.say("nothing was recorded: the program did not import torch")
+                what = "counted" if self.is_unnamed else "recorded"
+                _env.say(f"nothing was {what}: the program did not import torch")
             return
         try:
             session.stop()
         except Exception as error:
             _env.say(f"{self.path}: cannot finish the recording: {error}")
             return
+        if self.has_metrics:
+            from pyrometer._capture import metrics
+
+            metrics.end()
         status = session.last_status
+        if self.is_unnamed:
+            if status["lost_records"]:
+                _env.say(f"{status['lost_records']:,} records were lost: metrics lack them")
+            return
         if status["state"] == _core.RECORDING_DISK_FULL:
             _env.say(f"{self.path}: the disk is full; the rest is not recorded")
         elif status["state"] == _core.RECORDING_FULL:

@@ -55,7 +55,7 @@ class Session:
             from pyrometer._capture import observers
 
             self._register()
-            if settings.overwrite and not settings.temporary:
+            if settings.overwrite and not (settings.temporary or settings.unnamed):
                 refuse_inputs(settings.path)
             _core.recorder_start(
                 settings.path,
@@ -63,7 +63,7 @@ class Session:
                 settings.max_bytes,
                 settings.keep_last,
                 settings.overwrite,
-                settings.temporary,
+                settings.temporary or settings.unnamed,
                 settings.keep,
                 settings.triggers,
                 settings.max_files,
@@ -202,7 +202,7 @@ class Session:
 
 
 def _flight(settings: Settings) -> Any:
-    if settings.triggers is None and settings.keep is None:
+    if settings.triggers is None and settings.keep is None and not settings.counts_steps:
         return None
     from pyrometer._capture import flight
 

@@ -17,6 +17,8 @@ EVERYTHING = (
 )
 # How kernels are recorded: by the library's collector, or by torch.profiler.
 WAYS = ("auto", "collector", "torch", "none")
+# Size limit of the recording behind metrics, which are counted as it is written.
+METRICS_ROOM_BYTES = 64 << 20
 # Size limit of an unnamed recording, which is deleted once its passes are files.
 PASS_ROOM_BYTES = 1 << 30
 MAX_FILES = 10
@@ -32,6 +34,8 @@ class Settings:
     keep_last: bool = False
     overwrite: bool = False
     temporary: bool = False
+    unnamed: bool = False  # of a whole program, for its metrics; no file stays
+    counts_steps: bool = False  # for metrics
     devices: bool = True
     gpu: str | None = None  # how kernels are recorded: one of WAYS
     keep: str | None = None  # how much is kept: a time, or a number of steps
@@ -46,4 +50,4 @@ class Settings:
     def is_bounded(self) -> bool:
         """Whether memory must not grow with the run: torch.profiler, which keeps everything until
         its end, cannot take the place of an observer."""
-        return self.keep is not None or self.triggers is not None
+        return self.keep is not None or self.triggers is not None or self.unnamed

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pyrometer import _core, _display
+from pyrometer._error import Error
+from pyrometer._tool import find_tool
 
 _NANOSECONDS = 1_000_000_000
+STATISTICS = ("median", "mean", "min", "p95", "p99")
 
 LINE_COLUMNS: dict[str, Any] = {
     "Benchmark": lambda line: line["benchmark"],
@@ -79,30 +83,161 @@ class History:
         return self._report("list", filters)["results"]
 
     def lines(self, **filters: Any) -> Lines:
-        """Lines of one metric over time, each with its `points`.
+        """Lines of one metric over time, each with its `points`, as `history trend` shows them.
 
         Filters are project, benchmark, metric, machine, branch, commit and tag (glob patterns),
-        `since` (seconds since 1970) and `across_machines`.
+        `since` and `until` (seconds since 1970), `statistic` ("median", "mean", "min", "p95",
+        "p99"), `across_machines` and `by_time`. In a git repository points are in the order of
+        commits unless `by_time`.
         """
         return Lines(self._report("trend", filters)["lines"])
 
-    def changes(self, **filters: Any) -> list[dict[str, Any]]:
-        """The change points of the lines that lines() would return."""
-        return self._report("changes", filters)["changes"]
+    def changes(self, *, min_change: float = 0, **filters: Any) -> list[dict[str, Any]]:
+        """The change points of the lines that lines() would return; those of at least `min_change`,
+        a share."""
+        return self._report("changes", filters, min_change)["changes"]
 
-    def export(self, **filters: Any) -> dict[str, Any]:
-        """All results with their samples, for add() elsewhere."""
+    def acknowledge(self, change: str, note: str | None = None, **filters: Any) -> int:
+        """Keeps changes quiet whose id begins with `change`; returns how many there are."""
+        return _core.history_acknowledge(self._filters(filters), change, note)
+
+    def alert(
+        self,
+        *rules: str,
+        junit: str | os.PathLike[str] | None = None,
+        markdown: str | os.PathLike[str] | None = None,
+        webhook: str | os.PathLike[str] | None = None,
+        **filters: Any,
+    ) -> Alerts:
+        """Applies rules such as "regression > 3%", "p99 > 120ms" and "no data for 7d".
+
+        The result lists every rule with every line it looks at; `fired` and `cannot_tell` sum it
+        up. The paths are files to write.
+        """
+        if not rules:
+            raise TypeError("alert() needs a rule, such as 'regression > 3%'")
+        document, *texts, fired, cannot_tell = _core.history_alert(self._filters(filters), rules)
+        for path, text in zip((junit, markdown, webhook), texts, strict=True):
+            _write(path, text)
+        return Alerts(json.loads(document)["alerts"], fired, cannot_tell)
+
+    def plan(
+        self,
+        model: str | None = None,
+        *,
+        rate: str | float,
+        p99: str,
+        utilisation: float = 0.7,
+        price: float = 0,
+        **filters: Any,
+    ) -> dict[str, Any]:
+        """How many replicas a rate of requests and a limit of latency need.
+
+        `rate` is a number per second or a text ("500/s", "30000/min"), `p99` a time ("120ms"),
+        `price` that of one replica per hour. `model` is a benchmark; its batch sizes are rows.
+        """
+        if model is not None:
+            filters["benchmark"] = model if any(c in model for c in "*?[") else f"{model}*"
+        text = rate if isinstance(rate, str) else f"{rate:.17g}"
+        document = _core.history_plan(self._filters(filters), text, p99, utilisation, price)
+        return json.loads(document)["plan"]
+
+    def gc(
+        self,
+        *,
+        keep_samples: str | None = None,
+        keep_all: str | None = None,
+        keep_weekly: str | None = None,
+        dry_run: bool = False,
+    ) -> dict[str, Any]:
+        """Removes old samples and results; returns what was removed.
+
+        Texts are durations ("90d", "1y") or "forever". By default samples stay for 90 days, all
+        results for a year, and then one result per line and week. `dry_run` only counts.
+        """
+        document = _core.history_collect(self._db, keep_samples, keep_all, keep_weekly, dry_run)
+        return json.loads(document)["collected"]
+
+    def bisect(
+        self,
+        *commands: str,
+        good: str | None = None,
+        bad: str | None = None,
+        change: str | None = None,
+        setup: str | None = None,
+    ) -> dict[str, Any]:
+        """Finds the commit that made a command slower, between `good` and `bad` or in the range of
+        a stored `change`. Runs `pyrometer history bisect` in the current repository.
+
+        Raises Error if there is nothing to search or a step fails; `certain` is False where a
+        step could not tell.
+        """
+        tool = find_tool()
+        if tool is None:
+            raise Error("the tool pyrometer is missing; pip install pyrometer installs it")
+        words = [tool, "history", "bisect", "--format", "json", "-q"]
+        options = {
+            "--good": good, "--bad": bad, "--change": change, "--setup": setup,
+            "--db": self._db if change is not None else None,
+        }  # fmt: skip
+        for name, value in options.items():
+            words += [name, value] if value is not None else []
+        done = subprocess.run(
+            [*words, "--", *commands], capture_output=True, text=True, check=False
+        )
+        if not done.stdout:
+            raise Error(done.stderr.strip().removeprefix("pyrometer: ") or "bisect failed")
+        return json.loads(done.stdout)["bisect"]
+
+    def export(
+        self,
+        *,
+        prometheus: str | os.PathLike[str] | None = None,
+        github: str | os.PathLike[str] | None = None,
+        **filters: Any,
+    ) -> dict[str, Any]:
+        """All results with their samples, for add() elsewhere.
+
+        The paths are files for the newest results: Prometheus' textfile collector, and
+        github-action-benchmark.
+        """
+        for path, for_github in ((prometheus, False), (github, True)):
+            if path is not None:
+                _write(path, _core.history_newest(self._filters(filters), for_github))
         return self._report("export", filters)
 
-    def _report(self, view: str, filters: dict[str, Any]) -> dict[str, Any]:
+    def _report(self, view: str, filters: dict[str, Any], min_change: float = 0) -> dict[str, Any]:
+        return json.loads(_core.history_report(self._filters(filters, min_change), view))
+
+    def _filters(self, filters: dict[str, Any], min_change: float = 0) -> tuple[Any, ...]:
         names = ("project", "benchmark", "metric", "machine", "branch", "commit", "tag")
-        unknown = set(filters) - {*names, "since", "across_machines"}
+        others = ("since", "until", "statistic", "across_machines", "by_time")
+        unknown = set(filters) - {*names, *others}
         if unknown:
-            raise TypeError(f"unknown filter {min(unknown)!r}; filters: {', '.join(names)}, since")
-        since_ns = int(filters.get("since", 0) * _NANOSECONDS)
-        values = [filters.get(name) for name in names]
-        across = bool(filters.get("across_machines", False))
-        return json.loads(_core.history_report(self._db, view, *values, since_ns, across))
+            known = ", ".join((*names, *others))
+            raise TypeError(f"unknown filter {min(unknown)!r}; filters: {known}")
+        statistic = filters.get("statistic", STATISTICS[0])
+        if statistic not in STATISTICS:
+            raise ValueError(f"unknown statistic {statistic!r} (one of: {', '.join(STATISTICS)})")
+        return (
+            self._db,
+            *(filters.get(name) for name in names),
+            int(filters.get("since", 0) * _NANOSECONDS),
+            int(filters.get("until", 0) * _NANOSECONDS),
+            STATISTICS.index(statistic),
+            bool(filters.get("across_machines", False)),
+            bool(filters.get("by_time", False)),
+            min_change,
+        )
+
+
+class Alerts(list[dict[str, Any]]):
+    """What rules found, one dict per rule and line."""
+
+    def __init__(self, alerts: list[dict[str, Any]], fired: bool, cannot_tell: bool) -> None:
+        super().__init__(alerts)
+        self.fired = fired  # some rule is broken
+        self.cannot_tell = cannot_tell  # some rule has too little data
 
 
 class Lines(list[dict[str, Any]]):
@@ -125,3 +260,9 @@ def _as_json(result: Any) -> bytes:
             f"add() takes results, a path, a dict or bytes, not {type(result).__name__}"
         )
     return json.dumps(document).encode()
+
+
+def _write(path: str | os.PathLike[str] | None, text: str) -> None:
+    if path is not None:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)

@@ -4,7 +4,7 @@
  */
 #include "report/history/history.h"
 
-#include "report/csv.h"
+#include "base/text/exposition.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -32,27 +32,9 @@ static size_t family_of(const pyro_history_line *line)
     return i;
 }
 
-/* Texts of labels: backslash, quote and line end are escaped. */
-static void add_label(pyro_buf *buf, const char *name, const char *text)
-{
-    pyro_buf_addf(buf, "%s=\"", name);
-    for (; *text != '\0'; text++) {
-        if (*text == '\n') {
-            pyro_buf_adds(buf, "\\n");
-            continue;
-        }
-        if (*text == '\\' || *text == '"')
-            pyro_buf_addc(buf, '\\');
-        pyro_buf_addc(buf, *text == '\r' ? ' ' : *text);
-    }
-    pyro_buf_addc(buf, '"');
-}
-
 static void begin_family(pyro_buf *buf, const char *name, const char *unit, const char *help)
 {
-    pyro_buf_addf(buf, "# HELP %s %s\n# TYPE %s gauge\n", name, help, name);
-    if (unit[0] != '\0')
-        pyro_buf_addf(buf, "# UNIT %s %s\n", name, unit);
+    pyro_exposition_family(buf, PYRO_EXPOSITION_OPENMETRICS, name, PYRO_METRIC_GAUGE, unit, help);
 }
 
 static void add_sample(pyro_buf *buf, const char *name, const pyro_history_line *line,
@@ -61,23 +43,24 @@ static void add_sample(pyro_buf *buf, const char *name, const pyro_history_line 
     if (!isfinite(value))
         return;
     pyro_buf_addf(buf, "%s{", name);
-    add_label(buf, "project", line->project);
+    pyro_exposition_label(buf, "project", line->project);
     pyro_buf_addc(buf, ',');
-    add_label(buf, "benchmark", line->benchmark);
+    pyro_exposition_label(buf, "benchmark", line->benchmark);
     pyro_buf_addc(buf, ',');
-    add_label(buf, "metric", line->metric);
+    pyro_exposition_label(buf, "metric", line->metric);
     pyro_buf_addc(buf, ',');
-    add_label(buf, "machine", line->machine_class);
+    pyro_exposition_label(buf, "machine", line->machine_class);
     if (label) {
         pyro_buf_addc(buf, ',');
-        add_label(buf, label, text);
+        pyro_exposition_label(buf, label, text);
     }
     if (strcmp(name, "pyrometer_result") == 0) {
         pyro_buf_addc(buf, ',');
-        add_label(buf, "unit", line->unit);
+        pyro_exposition_label(buf, "unit", line->unit);
     }
     pyro_buf_adds(buf, "} ");
-    pyro_csv_exact(buf, value, true);
+    pyro_exposition_number(buf, value);
+    pyro_buf_addc(buf, '\n');
 }
 
 static const pyro_history_point *newest(const pyro_history_line *line)
@@ -149,7 +132,7 @@ int pyro_report_prometheus(char **out, size_t *size, const pyro_history_lines *l
         write_values(&buf, lines, family);
     write_times(&buf, lines);
     write_changes(&buf, lines, changes);
-    pyro_buf_adds(&buf, "# EOF\n");
+    pyro_exposition_end(&buf);
     return pyro_report_hand_over(&buf, out, size, error);
 }
 

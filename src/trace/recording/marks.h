@@ -8,7 +8,7 @@
 
 #include "trace/trace.h"
 
-/* Names of marks: each is followed by a number. python/extension/hook_marks.c writes them. */
+/* Names of marks: each is followed by a number. python/extension/hooks/marks.c writes them. */
 #define PYRO_MARK_BEGIN "pyrometer: begin "
 #define PYRO_MARK_END "pyrometer: end "
 /* A span that both recorders see, to compare clocks. _capture/torch_profiler.py writes it. */

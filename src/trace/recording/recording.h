@@ -6,6 +6,7 @@
 #ifndef PYRO_TRACE_RECORDING_RECORDING_H
 #define PYRO_TRACE_RECORDING_RECORDING_H
 
+#include "base/containers/buf.h"
 #include "base/containers/map.h"
 #include "base/source/source.h"
 #include "trace/trace.h"
@@ -146,7 +147,10 @@ static inline int64_t pyro_recording_time_ns(const pyro_recording *recording, ui
     return before ? -whole : whole;
 }
 
-/* text.c: ids of texts in the trace; PYRO_NO_ID for no text, *failed when memory is out. */
+/* text.c: adds the texts of a signature. */
+void pyro_recorded_signature(const pyro_recorded_data *data, pyro_buf *dims, pyro_buf *types,
+                             pyro_buf *concrete);
+/* Ids of texts in the trace; PYRO_NO_ID for no text, *failed when memory is out. */
 uint32_t pyro_recording_name(pyro_recording *recording, uint32_t id, bool *failed);
 uint32_t pyro_recording_stack(pyro_recording *recording, uint32_t id, bool *failed);
 const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, uint32_t id,

@@ -221,6 +221,20 @@ static void render(rendering *out)
         pyro_buf_addc(texts[i], ']');
 }
 
+void pyro_recorded_signature(const pyro_recorded_data *data, pyro_buf *dims, pyro_buf *types,
+                             pyro_buf *concrete)
+{
+    rendering out = {.words = (const uint64_t *)(const void *)data->bytes,
+                     .count = data->length / sizeof(uint64_t),
+                     .dims = *dims,
+                     .types = *types,
+                     .concrete = *concrete};
+    render(&out);
+    *dims = out.dims;
+    *types = out.types;
+    *concrete = out.concrete;
+}
+
 static uint32_t keep_text(pyro_recording *recording, const pyro_buf *buf, bool *failed)
 {
     uint32_t id = buf->failed ? PYRO_INTERN_NONE
@@ -239,16 +253,15 @@ const pyro_signature_texts *pyro_recording_signature(pyro_recording *recording, 
     pyro_signature_texts *texts = &recording->signatures[id];
     if (texts->known)
         return texts;
-    rendering out = {.words = (const uint64_t *)(const void *)data->bytes,
-                     .count = data->length / sizeof(uint64_t)};
-    render(&out);
-    texts->dims = keep_text(recording, &out.dims, failed);
-    texts->types = keep_text(recording, &out.types, failed);
-    texts->concrete = keep_text(recording, &out.concrete, failed);
+    pyro_buf dims = PYRO_BUF_INIT, types = PYRO_BUF_INIT, concrete = PYRO_BUF_INIT;
+    pyro_recorded_signature(data, &dims, &types, &concrete);
+    texts->dims = keep_text(recording, &dims, failed);
+    texts->types = keep_text(recording, &types, failed);
+    texts->concrete = keep_text(recording, &concrete, failed);
     texts->known = true;
-    pyro_buf_free(&out.dims);
-    pyro_buf_free(&out.types);
-    pyro_buf_free(&out.concrete);
+    pyro_buf_free(&dims);
+    pyro_buf_free(&types);
+    pyro_buf_free(&concrete);
     return texts;
 }
 

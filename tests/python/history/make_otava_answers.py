@@ -1,4 +1,5 @@
-"""Writes Apache Otava's change points of the test series to otava.json; `make peers` runs it.
+"""Writes Apache Otava's change points of the test series to otava.json, and those of the samples in
+a checkout of its repository (PYRO_OTAVA) to otava_samples.json; `make peers` runs it.
 
 Runs in an environment with apache-otava (requirements/peers-otava.txt) and without Pyrometer.
 """
@@ -7,6 +8,7 @@ import json
 import pathlib
 import sys
 
+import otava_samples
 import series as generated
 from otava.analysis import compute_change_points
 
@@ -26,15 +28,26 @@ def answer(values):
     ]
 
 
+def write(name, rows):
+    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
+    (HERE / name).write_text("{\n" + lines + "\n}\n")
+    found = sum(len(row["changes"]) for row in rows.values())
+    print(f"{name}: {len(rows)} series, {found} change points")
+
+
 def main():
     rows = {
         one.name: {"key": one.key(), "changes": answer(one.values)}
         for one in generated.all_series()
     }
-    lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(row)}" for name, row in rows.items())
-    (HERE / "otava.json").write_text("{\n" + lines + "\n}\n")
-    found = sum(len(row["changes"]) for row in rows.values())
-    print(f"{len(rows)} series, {found} change points")
+    write("otava.json", rows)
+    checkout = otava_samples.folder()
+    if checkout is not None:
+        rows = {
+            name: {"key": otava_samples.key(values), "changes": answer(values)}
+            for name, values in otava_samples.read(checkout).items()
+        }
+        write("otava_samples.json", rows)
     return 0
 
 

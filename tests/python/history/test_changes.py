@@ -4,6 +4,7 @@ import json
 import math
 import pathlib
 
+import otava_samples
 import pytest
 import series as generated
 
@@ -26,14 +27,31 @@ def find(values, method):
     return core.find_changes(values, method, 0, 0.0, 0.0)
 
 
+def check_equal(name, values, theirs):
+    ours = find(values, "edivisive")
+    assert [point[0] for point in ours] == [point["index"] for point in theirs], name
+    for point, other in zip(ours, theirs, strict=True):
+        assert point[2:4] == (other["mean_before"], other["mean_after"])
+        assert math.isclose(point[1], other["p"], rel_tol=1e-10, abs_tol=1e-300), name
+
+
 def test_equal_to_otava(all_series):
     for one in all_series:
-        ours = find(one.values, "edivisive")
-        theirs = OTAVA[one.name]["changes"]
-        assert [point[0] for point in ours] == [point["index"] for point in theirs], one.name
-        for point, other in zip(ours, theirs, strict=True):
-            assert point[2:4] == (other["mean_before"], other["mean_after"])
-            assert math.isclose(point[1], other["p"], rel_tol=1e-10, abs_tol=1e-300), one.name
+        check_equal(one.name, one.values, OTAVA[one.name]["changes"])
+
+
+def test_equal_to_otava_on_its_samples():
+    """The series in Otava's own repository, where a checkout is."""
+    checkout = otava_samples.folder()
+    if checkout is None:
+        pytest.skip(f"{otava_samples.VARIABLE} names no checkout of apache/otava")
+    stored = json.loads((HERE / "otava_samples.json").read_text())
+    compared = 0
+    for name, values in otava_samples.read(checkout).items():
+        if name in stored and stored[name]["key"] == otava_samples.key(values):
+            check_equal(name, values, stored[name]["changes"])
+            compared += 1
+    assert compared == len(stored)
 
 
 def rate(all_series, find_indexes):

@@ -1,9 +1,11 @@
-"""The newest results for Prometheus, read by its own parser where that is installed."""
+"""The newest results for Prometheus, read by its own parsers."""
 
 import json
 import re
 
 import pytest
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics
 from test_history import FILES, HOSTILE, document, tool
 
 pyrometer = pytest.importorskip("pyrometer")
@@ -50,8 +52,6 @@ def test_hostile_names(tmp_path):
     text = export(db, tmp_path)
     samples = [line for line in text.splitlines() if not line.startswith("#")]
     assert all(SAMPLE.fullmatch(line) for line in samples)
-    parser = pytest.importorskip("prometheus_client.parser")
-    openmetrics = pytest.importorskip("prometheus_client.openmetrics.parser")
     for parse in (parser.text_string_to_metric_families,
                   openmetrics.text_string_to_metric_families):  # fmt: skip
         names = {sample.labels["benchmark"] for family in parse(text) for sample in family.samples}

@@ -3,7 +3,7 @@
  * without creating frame objects, and interns them by code object and instruction. Only this file
  * knows the frame layout, which differs between Python versions.
  */
-#include "stack_codes.h"
+#include "hooks/stack_codes.h"
 
 #include <pyrometer/capture.h>
 #include <pthread.h>

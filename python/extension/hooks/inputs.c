@@ -2,7 +2,7 @@
  * Finds the first tensor among a layer's arguments and writes its sizes as signature words. Reads
  * the sizes with the observer if it is available, otherwise through Python.
  */
-#include "hook_modules.h"
+#include "hooks/modules.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #define PYROMETER_EXTENSION_HOOK_MODULES_H
 
 #include "module.h"
-#include "module_table.h"
+#include "hooks/module_table.h"
 
 #include <pyrometer/capture.h>
 
@@ -23,7 +23,7 @@ void layers_names_end(void);
 uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation,
                         bool *keep);
 
-/* hook_inputs.c: writes the words of the first tensor among a call's arguments, which begin with
+/* inputs.c: writes the words of the first tensor among a call's arguments, which begin with
  * the module and end with the keyword arguments. Returns their number, 0 without a tensor. */
 size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count);
 

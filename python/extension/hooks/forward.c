@@ -2,7 +2,7 @@
  * Records direct calls of `forward`, without __call__, as passes: replaces the vectorcall slot of
  * the forward functions of decorated models. The function objects stay the same.
  */
-#include "hook_modules.h"
+#include "hooks/modules.h"
 
 /* A function whose slot was replaced. Another function may reuse its address; that one's slot is
  * not ours, so forward_watch() replaces it again. */

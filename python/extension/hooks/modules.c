@@ -1,9 +1,9 @@
 /*
  * Records layers: replaces the vectorcall slot of torch.nn.Module._call_impl, so that every module
- * call becomes a span while function, code and identity stay unchanged. hook_paths.c resolves a
+ * call becomes a span while function, code and identity stay unchanged. paths.c resolves a
  * module's name at its first call; module_table.c caches it by address.
  */
-#include "hook_modules.h"
+#include "hooks/modules.h"
 
 /* One hook per process, because there is one Module class. Guarded by the GIL. */
 static struct {

@@ -1,6 +1,6 @@
 /* Table of torch modules by address, with the layer names of each. A weak reference removes a
  * module when it dies, because its address may be reused. */
-#include "module_table.h"
+#include "hooks/module_table.h"
 
 #define FEWEST_SLOTS 256u
 

@@ -1,5 +1,5 @@
 /* Holds references to code objects that stacks name by address. Only needed in Python 3.11. */
-#include "stack_codes.h"
+#include "hooks/stack_codes.h"
 
 #if CODE_HAS_NUMBER
 void core_stacks_hold(PyTypeObject *type)

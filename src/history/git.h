@@ -1,6 +1,6 @@
 /* Asks git about the repository in the current folder. */
-#ifndef PYRO_CLI_HISTORY_GIT_H
-#define PYRO_CLI_HISTORY_GIT_H
+#ifndef PYRO_HISTORY_GIT_H
+#define PYRO_HISTORY_GIT_H
 
 #include "base/containers/buf.h"
 

@@ -1,5 +1,5 @@
 /* Runs git without a shell, and reads what it prints. */
-#include "cli/history/git.h"
+#include "history/git.h"
 
 #include <errno.h>
 #include <fcntl.h>

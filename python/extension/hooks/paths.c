@@ -3,7 +3,7 @@
  * named_modules(); for a shared module the path through its caller. Walks dictionaries in C, so
  * that tracers, profilers and compilers see no Python frame.
  */
-#include "hook_modules.h"
+#include "hooks/modules.h"
 
 #define MOST_DEPTH 200         /* of nested modules, which may contain themselves */
 #define LONGEST_PATH 4096
