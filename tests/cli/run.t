@@ -38,7 +38,7 @@ $ cat > $TMP/python <<'END'
 > END
 $ chmod +x $TMP/python; cd $TMP; PYTHONPATH=mine pyrometer run --python $TMP/python train.py --epochs 3 -o x
 1 /nowhere/pyrometer/_capture/startup:mine
-train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0
+train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0,unnamed=0
 <train.py>
 <--epochs>
 <3>
@@ -47,18 +47,18 @@ train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,ov
 [7]
 
 $ cd $TMP; pyrometer run --python $TMP/python -q -f --max-size 1.5K --keep-last --no-stacks -m pkg.train a | tail -4
-train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=1,max_files=10,nvtx=0
+train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=1,max_files=10,nvtx=0,unnamed=0
 <-m>
 <pkg.train>
 <a>
 
 $ cd $TMP; pyrometer run --python $TMP/python -o out.pyro -c 'print(1)' | tail -3
-out.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0
+out.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0,unnamed=0
 <-c>
 <print(1)>
 
 $ cd $TMP; WORLD_SIZE=2 RANK=1 pyrometer run --python $TMP/python dir/train.py | sed -n 2p
-train_rank1.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0
+train_rank1.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0,unnamed=0
 
 $ cd $TMP; pyrometer python --python $TMP/python -u train.py -h | tail -4
  
@@ -76,7 +76,7 @@ pyrometer: --keep-last requires an amount, such as 30s, or --max-size
 
 # An amount is taken only if it is one: the next word may be the program.
 $ cd $TMP; pyrometer run --python $TMP/python -f --keep-last 30s --on slow-step:1.5x,oom,SIGUSR2 --max-files 3 --nvtx train.py | sed -n 2p
-train.pyro max_bytes=0,keep_last=1,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=0,max_files=3,nvtx=1
+train.pyro max_bytes=0,keep_last=1,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=0,max_files=3,nvtx=1,unnamed=0
 
 $ pyrometer run --python $TMP/python --keep-last=soon train.py
 pyrometer: --keep-last: "soon" is neither a time nor a number of steps; write 30s, 500ms or "200 steps"
@@ -96,4 +96,15 @@ pyrometer: --max-size: "much" is not a size; write 500M or 2G
 
 $ SAYS_VERSION=0.0.1 pyrometer run --python $TMP/python train.py
 pyrometer: $TMP/python has pyrometer 0.0.1, this tool is 0.1.0; install the same version in both
+[2]
+
+# Metrics alone record no file; an address is checked before the program starts.
+$ cd $TMP; pyrometer run --python $TMP/python --metrics 9400 train.py | sed -n 2p
+train.pyro max_bytes=0,keep_last=0,stacks=0,shapes=1,outputs=0,memory=1,ops=1,overwrite=0,quiet=0,max_files=10,nvtx=0,unnamed=1
+
+$ cd $TMP; pyrometer run --python $TMP/python --metrics 9400 -f -o m.pyro train.py | sed -n 2p
+m.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=0,max_files=10,nvtx=0,unnamed=0
+
+$ cd $TMP; pyrometer run --python $TMP/python --metrics host:80 train.py
+pyrometer: --metrics: "host:80" is not an address; write 9400, 127.0.0.1:9400 or [::1]:9400
 [2]
