@@ -219,13 +219,17 @@ def program_json(program: ExportedProgram) -> bytes:
 
 
 def graph_json(program: ExportedProgram) -> bytes:
-    """Calls torch's private writer of graphs; saved_json() is the fallback."""
+    """Calls torch's private writer of graphs; saved_json() is the fallback.
+
+    The calls of modules are left out: the library does not read them, and torch cannot write those
+    whose result is a named tuple such as torch.return_types.max.
+    """
     import torch
     from torch._export.serde import schema, serialize
 
-    graph = serialize.GraphModuleSerializer(
-        program.graph_signature, program.module_call_graph
-    ).serialize(program.graph_module)
+    graph = serialize.GraphModuleSerializer(program.graph_signature, []).serialize(
+        program.graph_module
+    )
     major, minor = schema.SCHEMA_VERSION
     whole = {
         "graph_module": graph,

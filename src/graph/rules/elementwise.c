@@ -183,16 +183,14 @@ bool pyro_rule_box_pairs(pyro_call *call, pyro_price *price)
     return true;
 }
 
-/* 5 n log2(n), the usual count for a complex transform; half of it if one side is real. */
-bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
+/* Bits of the factor of fourier: which dims are transformed where the call names none. */
+enum { ONE_SIDE_REAL = 2, LAST_TWO_DIMS = 4, ALL_DIMS = 8 };
+
+/* Points of one transform of a tensor of this shape. */
+static int64_t transform_length(pyro_call *call, const pyro_tensor *shape)
 {
-    const pyro_tensor *input = first_input(call);
     const pyro_call_arg *dims = pyro_call_find(call, "dim", 1);
-    if (!input)
-        return false;
-    int64_t points = largest_elements(call), length = 1;
-    const pyro_tensor *shape = input->elements >= pyro_output_elements(call) ? input
-                                                                             : &call->outputs[0];
+    int64_t length = 1;
     if (dims && dims->integers && dims->count) {
         for (uint32_t i = 0; i < dims->count; i++) {
             int64_t dim = dims->integers[i] < 0 ? dims->integers[i] + shape->rank
@@ -200,11 +198,27 @@ bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
             if (dim >= 0 && dim < shape->rank)
                 length = pyro_times(call, length, shape->dims[dim]);
         }
-    } else if (shape->rank) {
-        length = shape->dims[shape->rank - 1];
+        return length;
     }
+    const pyro_call_arg *sizes = pyro_call_find(call, "s", 1);
+    size_t last = call->op->factor & LAST_TWO_DIMS ? 2 : 1;
+    if (call->op->factor & ALL_DIMS)
+        last = sizes && sizes->integers && sizes->count ? sizes->count : shape->rank;
+    return pyro_dims_product(call, shape, shape->rank > last ? shape->rank - last : 0, shape->rank);
+}
+
+/* 5 n log2(n), the usual count for a complex transform; half of it if one side is real. */
+bool pyro_rule_fourier(pyro_call *call, pyro_price *price)
+{
+    const pyro_tensor *input = first_input(call);
+    if (!input)
+        return false;
+    int64_t points = largest_elements(call);
+    const pyro_tensor *shape = input->elements >= pyro_output_elements(call) ? input
+                                                                             : &call->outputs[0];
+    int64_t length = transform_length(call, shape);
     int64_t flops = pyro_times(call, pyro_times(call, points, log2_ceil(length)), 5);
-    price->other_flops = call->op->factor == 2 ? flops / 2 : flops;
+    price->other_flops = call->op->factor & ONE_SIDE_REAL ? flops / 2 : flops;
     return true;
 }
 

@@ -36,6 +36,69 @@ static void expect_not_understood(const char *op, const char *text)
         fail_msg("%s understands: %s", op, text);
 }
 
+/* The leading terms of LAPACK's counts, and the products of matrices that torch calls. */
+static void test_linear_algebra(void **unused)
+{
+    (void)unused;
+    static const row rows[] = {
+        {"aten.linalg_cholesky", "self=t2x6x6 > t2x6x6", 0, 2 * 216 / 3, 0, 0},
+        {"aten.linalg_lu_factor", "A=t6x6 > t6x6 t6", 0, 2 * 216 / 3, 0, 0},
+        {"aten.linalg_lu_factor", "A=t9x3 > t9x3 t3", 0, 9 * 9 - 27 / 3, 0, 0},
+        {"aten.linalg_lu_factor", "A=t3x9 > t3x9 t3", 0, 9 * 9 - 27 / 3, 0, 0},
+        {"aten.linalg_det", "A=t2x3x3 > t2", 0, 2 * 18, 0, 0},
+        {"aten.geqrf", "self=t9x3 > t9x3 t3", 0, 2 * (9 * 9 - 27 / 3), 0, 0},
+        {"aten.linalg_qr", "A=t9x3 mode='reduced' > t9x3 t3x3", 0, 4 * (9 * 9 - 27 / 3), 0, 0},
+        {"aten.linalg_qr", "A=t9x3 mode='r' > t0 t3x3", 0, 2 * (9 * 9 - 27 / 3), 0, 0},
+        {"aten.linalg_inv", "A=t5x6x6 > t5x6x6", 0, 5 * 2 * 216, 0, 0},
+        {"aten.cholesky_inverse", "self=t6x6 > t6x6", 0, 2 * 216 / 3, 0, 0},
+        {"aten.linalg_solve", "A=t2x6x6 B=t2x6x3 > t2x6x3", 0, 2 * (144 + 2 * 36 * 3), 0, 0},
+        {"aten.linalg_solve", "A=t6x6 B=t6 > t6", 0, 144 + 2 * 36, 0, 0},
+        {"aten.linalg_solve_triangular", "self=t6x6 B=t6x3 > t6x3", 0, 36 * 3, 0, 0},
+        {"aten.triangular_solve", "self=t6x3 A=t6x6 > t6x3 t6x6", 0, 36 * 3, 0, 0},
+        {"aten.cholesky_solve", "self=t6x3 input2=t6x6 > t6x3", 0, 2 * 36 * 3, 0, 0},
+        {"aten.linalg_lstsq", "self=t9x3 b=t9x2 > t3x2", 0, 2 * 72 + 4 * 18 * 3, 0, 0},
+        {"aten.linalg_svdvals", "A=t9x3 > t3", 0, 4 * 81 - 4 * 27 / 3, 0, 0},
+        {"aten.linalg_svd", "A=t9x3 > t9x9 t3 t3x3", 0, 14 * 81 + 8 * 27, 0, 0},
+        {"aten.svd", "self=t9x3 compute_uv=false > t9x9 t3 t3x3", 0, 4 * 81 - 36, 0, 0},
+        {"aten.linalg_matrix_rank", "A=t3x3 hermitian=true > t", 0, 4 * 27 / 3, 0, 0},
+        {"aten.linalg_eigh", "A=t3x3 > t3 t3x3", 0, 9 * 27, 0, 0},
+        {"aten._linalg_eigh", "A=t3x3 compute_v=false > t3 t3x3", 0, 4 * 27 / 3, 0, 0},
+        {"aten.linalg_eigvals", "A=t3x3 > t3", 0, 10 * 27, 0, 0},
+        {"aten.linalg_eig", "A=t3x3 > t3 t3x3", 0, 25 * 27, 0, 0},
+        {"aten.linalg_pinv", "self=t9x3 > t3x9", 81, 14 * 81 + 8 * 27, 0, 0},
+        {"aten.linalg_pinv", "self=t3x3 hermitian=true > t3x3", 27, 9 * 27, 0, 0},
+        {"aten.orgqr", "self=t9x3 input2=t3 > t9x3", 0, 2 * 72, 0, 0},
+        {"aten.ormqr", "self=t9x3 input2=t3 input3=t9x5 > t9x5", 0, 4 * 45 * 3, 0, 0},
+        {"aten.linalg_matrix_power", "self=t2x3x3 n=0 > t2x3x3", 0, 0, 0, 0},
+        {"aten.linalg_matrix_power", "self=t2x3x3 n=1 > t2x3x3", 0, 0, 0, 0},
+        {"aten.linalg_matrix_power", "self=t2x3x3 n=5 > t2x3x3", 3 * 54, 0, SAME, 0},
+        {"aten.linalg_matrix_power", "self=t2x3x3 n=-2 > t2x3x3", 54, 2 * 54, SAME, 0},
+        {"aten.linalg_matrix_exp", "self=t3x3 > t3x3", 5 * 27, 0, 0, 0},
+        {"aten.linalg_tensorinv", "self=t4x6x8x3 > t8x3x4x6", 0, 2 * 24 * 24 * 24, 0, 0},
+        {"aten.linalg_tensorsolve", "self=t2x3x6 other=t2x3 > t6", 0, 144 + 2 * 36, 0, 0},
+    };
+    EXPECT(rows);
+    expect_not_understood("aten.linalg_cholesky", "self=t6 > t6");
+    expect_not_understood("aten.linalg_tensorinv", "self=t4x6x8 > t8x3");
+    expect_not_understood("aten.linalg_lstsq", "self=t9x3 > t3x2");
+}
+
+/* 5 n log2(n) over the dims that are transformed. */
+static void test_fourier(void **unused)
+{
+    (void)unused;
+    static const row rows[] = {
+        {"aten.fft_fft", "self=t4x16/complex64 > t4x16/complex64", 0, 5 * 64 * 4, SAME, SAME},
+        {"aten.fft_fft", "self=t4x16/complex64 dim=0 > t4x16/complex64", 0, 5 * 64 * 2, SAME, SAME},
+        {"aten.fft_fft2", "self=t2x4x16/complex64 > t2x4x16/complex64", 0, 5 * 128 * 6, SAME, SAME},
+        {"aten.fft_fftn", "self=t2x4x16/complex64 > t2x4x16/complex64", 0, 5 * 128 * 7, SAME, SAME},
+        {"aten.fft_fftn", "self=t2x4x16/complex64 s=[4,16] > t2x4x16/complex64", 0, 5 * 128 * 6,
+         SAME, SAME},
+        {"aten.fft_rfftn", "self=t2x4x16 > t2x4x9/complex64", 0, 5 * 128 * 7 / 2, SAME, SAME},
+    };
+    EXPECT(rows);
+}
+
 static void test_convolutions(void **unused)
 {
     (void)unused;
@@ -489,6 +552,8 @@ static void test_overflow(void **unused)
 }
 
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_linear_algebra),
+    cmocka_unit_test(test_fourier),
     cmocka_unit_test(test_convolutions),
     cmocka_unit_test(test_products),
     cmocka_unit_test(test_einsum),

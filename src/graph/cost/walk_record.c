@@ -1,0 +1,119 @@
+/* The walk over a graph: records the cost of nodes, and operators without one. */
+#include "base/checked.h"
+#include "base/containers/buf.h"
+#include "base/error.h"
+#include "graph/cost/walk.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t type_of(pyro_walker *w, const char *label)
+{
+    return pyro_intern_add(&w->cost->types, label, strlen(label));
+}
+
+const char *pyro_walk_base_name(pyro_walker *w, const char *target)
+{
+    const char *first = strchr(target, '.'), *last = first ? strchr(first + 1, '.') : NULL;
+    if (!last || strchr(last + 1, '.')) /* "torch.a.b.c" has no overload */
+        return target;
+    return pyro_arena_text(&w->cost->arena, target, (size_t)(last - target));
+}
+
+int pyro_walk_count_uncounted(pyro_walker *w, const char *target, const char *reason)
+{
+    pyro_cost *cost = w->cost;
+    char key_text[512];
+    int length = snprintf(key_text, sizeof key_text, "%.250s|%.250s", target, reason);
+    uint32_t key = pyro_intern_add(&cost->reasons, key_text, (size_t)length);
+    if (key == PYRO_INTERN_NONE)
+        return pyro_fail_memory(w->error);
+    uint32_t found = pyro_map_get(&cost->uncounted_of_key, key);
+    if (found == PYRO_MAP_NONE) {
+        found = (uint32_t)cost->uncounted_count;
+        const char *op = pyro_walk_base_name(w, target);
+        const char *text = pyro_arena_text(&cost->arena, reason, strlen(reason));
+        if (!op || !text || !pyro_map_put(&cost->uncounted_of_key, key, found) ||
+            !pyro_grow(&cost->uncounted, &cost->uncounted_capacity, cost->uncounted_count + 1,
+                       sizeof *cost->uncounted))
+            return pyro_fail_memory(w->error);
+        cost->uncounted[cost->uncounted_count++] = (pyro_uncounted){op, text, 0};
+    }
+    cost->uncounted[found].count++;
+    cost->uncounted_nodes++;
+    return PYRO_OK;
+}
+
+/* The shape of the first output as text. */
+static const char *shape_text(pyro_walker *w, const pyro_call *call)
+{
+    if (!call->output_count || !call->outputs[0].dims)
+        return "";
+    char text[PYRO_MAX_RANK * 22];
+    size_t length = 0;
+    text[0] = 0;
+    for (size_t d = 0; d < call->outputs[0].rank; d++)
+        length += (size_t)snprintf(text + length, sizeof text - length, "%s%" PRId64, d ? "x" : "",
+                                   call->outputs[0].dims[d]);
+    uint32_t id = pyro_intern_add(&w->cost->reasons, text, length);
+    return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
+}
+
+int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
+                     const pyro_call *call, const char *label, pyro_category category,
+                     pyro_work work)
+{
+    pyro_cost *cost = w->cost;
+    int64_t *amounts[] = {&work.macs, &work.flops, &work.activation_read_bytes,
+                          &work.weight_read_bytes, &work.written_bytes};
+    for (size_t i = 0; i < sizeof amounts / sizeof *amounts; i++)
+        if (!pyro_mul_i64(*amounts[i], frame->times, amounts[i]))
+            return pyro_walk_too_large(w, node);
+    if (w->measuring)
+        return pyro_add_i64(w->measured_flops, work.flops, &w->measured_flops)
+                   ? PYRO_OK
+                   : pyro_walk_too_large(w, node);
+    size_t count = cost->node_count + 1;
+    uint32_t type = type_of(w, label);
+    const char *shape = shape_text(w, call);
+    if (type == PYRO_INTERN_NONE || !shape ||
+        !pyro_grow(&cost->nodes, &cost->node_capacity, count, sizeof *cost->nodes) ||
+        !pyro_grow(&cost->node_modules, &cost->module_capacity, count,
+                   sizeof *cost->node_modules) ||
+        !pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types) ||
+        !pyro_grow(&cost->node_origins, &cost->origin_capacity, count, sizeof *cost->node_origins))
+        return pyro_fail_memory(w->error);
+    cost->node_origins[cost->node_count] = w->origin;
+    cost->node_modules[cost->node_count] = node->module;
+    cost->node_types[cost->node_count] = type;
+    cost->nodes[cost->node_count++] = (pyro_cost_node){
+        .name = node->name,
+        .op = node->target,
+        .type = pyro_intern_text(&cost->types, type),
+        .category = pyro_category_name(category),
+        .layer = w->model->modules[node->module].path,
+        .shape = shape,
+        .times = frame->times,
+        .work = work,
+    };
+    return PYRO_OK;
+}
+
+int pyro_walk_record_uncounted(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
+                               const pyro_call *call, const pyro_price *price, const char *reason)
+{
+    if (!w->measuring) {
+        int status = pyro_walk_count_uncounted(w, node->target, reason);
+        if (status < 0)
+            return status;
+    }
+    const char *label = pyro_walk_base_name(w, node->target);
+    pyro_work work = {0};
+    if (price) {
+        work.activation_read_bytes = price->activation_read_bytes;
+        work.weight_read_bytes = price->weight_read_bytes;
+        work.written_bytes = price->written_bytes;
+    }
+    return label ? pyro_walk_record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, work)
+                 : pyro_fail_memory(w->error);
+}
