@@ -20,7 +20,7 @@ export PYTHON
 .PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu \
-        fuzz lint format docs verify-models verify-formats catalog verify-catalog install clean
+        fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
 
 all:
 	@command -v cmake >/dev/null || { echo "cmake is missing; 'make deps' installs it" >&2; exit 1; }
@@ -49,6 +49,7 @@ help:
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make verify-formats check the readers of ONNX files and folders against onnx, torch, transformers
+#: make verify-ops     check all operators of torch's own database against FlopCounterMode
 #: make catalog        export the built-in models again (NAMES="resnet18 gpt2": only those)
 #: make verify-catalog check every built-in model against torch, at default and other sizes
 #: make fuzz           install clang, then fuzz each reader for FUZZ_SECONDS (300)
@@ -199,6 +200,13 @@ verify-formats:
 	@$(MAKE) --no-print-directory all
 	@scripts/make-venv.sh test
 	@scripts/verify-formats.sh
+
+verify-ops:
+	@scripts/make-venv.sh test --plan
+	@scripts/install-deps.sh test
+	@$(MAKE) --no-print-directory all
+	@scripts/make-venv.sh test
+	@.venv/bin/python tests/models/verify_ops.py
 
 # The index contains costs, so the tool is built after the skeletons and before the index.
 catalog:

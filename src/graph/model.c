@@ -20,6 +20,7 @@ pyro_model *pyro_model_new(void)
     pyro_intern_init(&model->module_paths, &model->arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
     pyro_intern_init(&model->call_keys, &model->arena);
+    pyro_intern_init(&model->stacks, &model->arena);
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
     model->open_call = PYRO_NO_VALUE;
@@ -47,8 +48,8 @@ void pyro_model_close(pyro_model *model)
     pyro_intern_free(&model->strings);
     pyro_intern_free(&model->module_paths);
     pyro_intern_free(&model->parameter_paths);
-    pyro_map_free(&model->module_of_stack);
-    pyro_map_free(&model->call_of_stack);
+    pyro_intern_free(&model->stacks);
+    free(model->places);
     pyro_intern_free(&model->call_keys);
     free(model->calls);
     free(model->modules);

@@ -123,6 +123,13 @@ typedef struct pyro_module_call {
     uint32_t parent; /* enclosing call; PYRO_NO_VALUE: none */
 } pyro_module_call;
 
+/* Where a node is: its module, and the call of it; PYRO_NO_VALUE if that is unknown. */
+typedef struct pyro_place {
+    uint32_t module, call;
+} pyro_place;
+
+enum { PYRO_LAST_PLACES = 16 };
+
 typedef struct pyro_parameter {
     const char *path; /* "layer1.0.conv1.weight" */
     uint32_t value;
@@ -147,8 +154,14 @@ struct pyro_model {
     pyro_intern module_paths; /* id of a path is the index of its module */
     pyro_module *modules;
     size_t module_count, module_capacity;
-    pyro_map module_of_stack; /* interned text of a module stack -> module */
-    pyro_map call_of_stack;
+    pyro_intern stacks; /* id of the text of a module stack is the index of its place */
+    pyro_place *places;
+    size_t place_count, place_capacity;
+    pyro_place
+        last_places[PYRO_LAST_PLACES]; /* of the entries of the last stack, outermost first */
+    const char *last_stack;
+    size_t last_ends[PYRO_LAST_PLACES]; /* of these entries in its text */
+    size_t last_count;
     uint32_t open_call; /* of the last node, if stacks have no keys; PYRO_NO_VALUE: none */
     pyro_intern call_keys; /* id of a key ("L__self__act@1") is the index of its call */
     pyro_module_call *calls;
@@ -184,10 +197,11 @@ uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length);
 
 /* The module of a dotted path, added with its ancestors if new; PYRO_NO_VALUE: out of memory. */
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length);
-/* The module of a stack as .pt2 files write it: "key,path,class;..." (modules.c). */
-uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length);
-/* The call of that module, for the same stack; PYRO_NO_VALUE: unknown. */
-uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length);
+/*
+ * The place of a stack as .pt2 files write it: "key,path,class;..." (modules.c). Its module is
+ * PYRO_NO_VALUE if memory runs out.
+ */
+pyro_place pyro_model_place_of_stack(pyro_model *model, const char *stack, size_t length);
 /*
  * The call of the next node of a module, if stacks have no keys: the open call, or a new one if
  * something outside the module ran since. PYRO_NO_VALUE for the model itself, or out of memory.

@@ -197,33 +197,62 @@ static const char *entry_end(const char *at, const char *end)
     return end;
 }
 
-uint32_t pyro_model_module_of_stack(pyro_model *model, const char *stack, size_t length)
+/*
+ * Entries that the stack shares with the last one, which are those of the enclosing modules. Returns
+ * the end of the last of them with its semicolon, and sets the place.
+ */
+static size_t shared_entries(const pyro_model *model, const char *stack, size_t length,
+                             pyro_place *place, size_t *count)
 {
-    /* Neighbouring nodes share their stack, so each text is parsed once. */
-    uint32_t id = pyro_intern_add(&model->strings, stack, length);
-    if (id == PYRO_INTERN_NONE)
-        return PYRO_NO_VALUE;
-    uint32_t module = pyro_map_get(&model->module_of_stack, id);
-    if (module != PYRO_MAP_NONE)
-        return module;
-    module = 0;
-    uint32_t call = PYRO_NO_VALUE;
-    const char *at = pyro_intern_text(&model->strings, id), *end = at + length;
-    while (at < end && module != PYRO_NO_VALUE) {
-        const char *stop = entry_end(at, end);
-        module = module_of_entry(model, at, (size_t)(stop - at), &call);
-        at = stop + 1;
+    size_t begin = 0;
+    for (*count = 0; *count < model->last_count; ++*count) {
+        size_t end = model->last_ends[*count];
+        if (end >= length || stack[end] != ';' ||
+            memcmp(model->last_stack + begin, stack + begin, end - begin) != 0)
+            break;
+        /* A path may contain a semicolon: this one must end an entry here too. */
+        if (entry_end(stack + begin, stack + length) != stack + end)
+            break;
+        *place = model->last_places[*count];
+        begin = end + 1;
     }
-    if (module == PYRO_NO_VALUE || !pyro_map_put(&model->module_of_stack, id, module) ||
-        (call != PYRO_NO_VALUE && !pyro_map_put(&model->call_of_stack, id, call)))
-        return PYRO_NO_VALUE;
-    return module;
+    return begin;
 }
 
-uint32_t pyro_model_call_of_stack(const pyro_model *model, const char *stack, size_t length)
+/* Reads the entries of a stack that has not been read before. */
+static pyro_place read_stack(pyro_model *model, const char *stack, size_t length)
 {
-    uint32_t id = pyro_intern_find(&model->strings, stack, length);
-    return id == PYRO_INTERN_NONE ? PYRO_NO_VALUE : pyro_map_get(&model->call_of_stack, id);
+    pyro_place place = {0, PYRO_NO_VALUE};
+    size_t count, begin = shared_entries(model, stack, length, &place, &count);
+    model->last_stack = stack;
+    model->last_count = count;
+    for (const char *at = stack + begin, *end = stack + length; at < end;) {
+        const char *stop = entry_end(at, end);
+        place.module = module_of_entry(model, at, (size_t)(stop - at), &place.call);
+        if (place.module == PYRO_NO_VALUE)
+            return place;
+        if (model->last_count < PYRO_LAST_PLACES) {
+            model->last_places[model->last_count] = place;
+            model->last_ends[model->last_count++] = (size_t)(stop - stack);
+        }
+        at = stop + 1;
+    }
+    return place;
+}
+
+pyro_place pyro_model_place_of_stack(pyro_model *model, const char *stack, size_t length)
+{
+    /* Neighbouring nodes share their stack, so each text is read once. */
+    static const pyro_place none = {PYRO_NO_VALUE, PYRO_NO_VALUE};
+    uint32_t id = pyro_intern_add(&model->stacks, stack, length);
+    if (id == PYRO_INTERN_NONE)
+        return none;
+    if (id < model->place_count)
+        return model->places[id];
+    if (!pyro_grow(&model->places, &model->place_capacity, id + 1u, sizeof *model->places))
+        return none;
+    model->place_count = id + 1u;
+    return model->places[id] = read_stack(model, pyro_intern_text(&model->stacks, id), length);
 }
 
 uint32_t pyro_model_enter(pyro_model *model, uint32_t module)

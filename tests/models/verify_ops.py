@@ -12,6 +12,7 @@ import collections
 import contextlib
 import dataclasses
 import importlib.util
+import itertools
 import json
 import logging
 import pathlib
@@ -80,11 +81,11 @@ def samples_of(op, count: int) -> list:
     choices = (torch.float32, torch.complex64, torch.int64, torch.bool)
     dtype = next(dtype for dtype in choices if dtype in supported)
     torch.manual_seed(0)
-    found = []
-    for sample in op.sample_inputs("cpu", dtype, requires_grad=False):
-        found.append(sample)
-        if len(found) == count:
-            break
+    samples = iter(op.sample_inputs("cpu", dtype, requires_grad=False))
+    found = list(itertools.islice(samples, count))
+    # A generator that is closed later, during an export, would run torch's functions there.
+    if hasattr(samples, "close"):
+        samples.close()
     return found
 
 

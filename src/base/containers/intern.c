@@ -2,6 +2,7 @@
 #include "base/containers/intern.h"
 
 #include "base/containers/buf.h"
+#include "base/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ static bool grow_slots(pyro_intern *table)
     uint64_t *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
+    pyro_prefer_large_pages(slots, capacity * sizeof *slots);
     for (size_t id = 0; id < table->count; id++) {
         size_t at = table->entries[id].hash & (capacity - 1);
         while (slots[at])

@@ -1,6 +1,7 @@
 /* Implements the hash map: open addressing with linear probing, at most three quarters full. */
 #include "base/containers/map.h"
 
+#include "base/pages.h"
 #include <stdlib.h>
 
 #define SMALLEST_CAPACITY 16
@@ -35,6 +36,7 @@ static bool grow(pyro_map *map)
     pyro_map_slot *slots = calloc(capacity, sizeof *slots);
     if (!slots)
         return false;
+    pyro_prefer_large_pages(slots, capacity * sizeof *slots);
     for (size_t i = 0; i < capacity; i++)
         slots[i].value = PYRO_MAP_NONE;
     for (size_t i = 0; i < map->capacity; i++)

@@ -213,6 +213,7 @@ bool pyro_rule_chain_matmul(pyro_call *call, pyro_price *price)
 bool pyro_rule_distances(pyro_call *call, pyro_price *price)
 {
     const pyro_tensor *a = pyro_call_tensor(call, "x1", 0);
+    a = a ? a : pyro_call_tensor(call, "self", 0); /* pdist: the rows of one among themselves */
     if (!a || a->rank == 0)
         return false;
     price->other_flops = pyro_times(

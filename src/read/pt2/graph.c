@@ -209,12 +209,13 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
         const char *text = pyro_json_text(reader->json, &length);
         if (text && !strncmp(text, no_stack, sizeof no_stack - 1))
             continue;
-        node->module = text ? pyro_model_module_of_stack(reader->model, text, length)
-                            : PYRO_NO_VALUE;
-        if (node->module == PYRO_NO_VALUE)
+        pyro_place place = {PYRO_NO_VALUE, PYRO_NO_VALUE};
+        if (text)
+            place = pyro_model_place_of_stack(reader->model, text, length);
+        if (place.module == PYRO_NO_VALUE)
             return pt2_out_of_memory(reader);
-        node->call = text[0] == ',' ? pyro_model_enter(reader->model, node->module)
-                                    : pyro_model_call_of_stack(reader->model, text, length);
+        node->module = place.module;
+        node->call = text[0] == ',' ? pyro_model_enter(reader->model, place.module) : place.call;
     }
     return !pt2_failed(reader);
 }

@@ -9,7 +9,7 @@
 
 static uint32_t of_stack(pyro_model *model, const char *stack)
 {
-    uint32_t module = pyro_model_module_of_stack(model, stack, strlen(stack));
+    uint32_t module = pyro_model_place_of_stack(model, stack, strlen(stack)).module;
     assert_int_not_equal(module, PYRO_NO_VALUE);
     return module;
 }
@@ -212,7 +212,7 @@ static void test_without_memory(void **unused)
         pyro_model *model = pyro_model_new();
         uint32_t module = PYRO_NO_VALUE;
         if (model)
-            module = pyro_model_module_of_stack(model, stack, sizeof stack - 1);
+            module = pyro_model_place_of_stack(model, stack, sizeof stack - 1).module;
         whole = fail_alloc_failures() == 0;
         fail_alloc_after(-1);
         assert_true(!whole || module != PYRO_NO_VALUE);
