@@ -152,20 +152,26 @@ static void resize(pyro_model *model, int64_t by)
         require_error(&error, status);
 }
 
-static void check_model(const uint8_t *data, size_t size, const char *label)
+/* Checks and closes a model that was opened with that status. */
+static void check_opened(pyro_model *model, int status, const pyro_error *error)
 {
-    pyro_model *model;
-    pyro_error error;
-    pyro_error_clear(&error);
-    int status = pyro_model_open_memory(&model, data, size, label, &error);
     if (status < 0) {
-        require_error(&error, status);
+        require_error(error, status);
         return;
     }
     price(model, 1);
     resize(model, 3);
     price(model, 0);
     pyro_model_close(model);
+}
+
+static inline void check_model(const uint8_t *data, size_t size, const char *label)
+{
+    pyro_model *model;
+    pyro_error error;
+    pyro_error_clear(&error);
+    int status = pyro_model_open_memory(&model, data, size, label, &error);
+    check_opened(model, status, &error);
 }
 
 #endif

@@ -43,6 +43,7 @@ typedef struct pyro_value {
     bool made;          /* an input, or the output of a node that came earlier */
     bool used;          /* by some node */
     bool on_meta;       /* exported on torch's meta device */
+    uint8_t cache_axis; /* 1 + the axis of past tokens, if its reader knows that it is a cache */
 } pyro_value;
 
 typedef struct pyro_graph pyro_graph;

@@ -212,7 +212,7 @@ static bool build(pyro_model *model, const pyro_gguf *file)
     hf_config_begin(&config, &model->arena, &ignored);
     config.model_type = family->model_type;
     bool good = translate(file, &config) &&
-                hf_build_decoder(model, &config, family, &ignored) == PYRO_OK;
+                hf_build_decoder(model, &config, family, false, &ignored) == PYRO_OK;
     hf_config_free(&config);
     return good && model->graph->node_count;
 }

@@ -95,7 +95,7 @@ static int open_spec(pyro_model **out, const char *spec, pyro_buf *stripped, pyr
     pyro_spec_kind kind = pyro_spec_of(spec);
     int result;
     if (kind == PYRO_SPEC_FOLDER && !stripped)
-        result = pyro_folder_open(out, spec, error);
+        result = pyro_folder_open(out, spec, false, error);
     else if (kind != PYRO_SPEC_MODEL)
         result = pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                            "%s, which Python has to build; export it first",

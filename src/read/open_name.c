@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "graph/model.h"
 #include "read/catalog.h"
+#include "read/huggingface/folder.h"
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -81,7 +82,13 @@ int pyro_model_open_decode(pyro_model **out, const char *name, pyro_error *error
             error, PYRO_ERROR_UNSUPPORTED,
             "the model has no graph of a decoding step (\"decode\" in pyrometer models "
             "--format json lists those that do)");
+    if (pyro_spec_of(name) == PYRO_SPEC_FOLDER) {
+        int status = pyro_folder_open(out, name, true, error);
+        if (status < 0)
+            pyro_error_where(error, name, NULL);
+        return status;
+    }
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                     "only built-in models have a graph of a decoding step; export yours with its "
-                     "cache as an input and price that");
+                     "only built-in models and folders with a config.json have a graph of a "
+                     "decoding step; export yours with its cache as an input and price that");
 }

@@ -7,6 +7,8 @@
 
 int pyro_cache_axis(const pyro_model *model, const pyro_value *value)
 {
+    if (value->cache_axis)
+        return value->cache_axis - 1;
     if (!pyro_dtype_is_floating(value->dtype) || strstr(value->name, "mask"))
         return -1;
     for (size_t axis = 0; axis < value->rank; axis++) {

@@ -29,7 +29,8 @@ static bool add_entry(hf_config *config, const pyro_buf *path, hf_entry entry)
 
 void hf_config_begin(hf_config *config, pyro_arena *arena, pyro_error *error)
 {
-    *config = (hf_config){.arena = arena, .prefix = "", .model_type = "", .error = error};
+    *config = (hf_config){
+        .arena = arena, .prefix = "", .model_type = "", .outer_type = "", .error = error};
     pyro_intern_init(&config->paths, arena);
 }
 
@@ -59,9 +60,10 @@ static bool read_member(hf_config *config, pyro_json *json, pyro_buf *path, cons
     return good;
 }
 
-static bool read_object(hf_config *config, pyro_json *json, pyro_buf *path)
+static bool read_object(hf_config *config, pyro_json *json, pyro_buf *path, int64_t *count)
 {
     pyro_json_kind kind;
+    *count = 0;
     while ((kind = pyro_json_next(json)) == PYRO_JSON_KEY) {
         size_t length;
         const char *text = pyro_json_text(json, &length);
@@ -72,6 +74,7 @@ static bool read_object(hf_config *config, pyro_json *json, pyro_buf *path)
         memcpy(name, text, length);
         if (!read_member(config, json, path, name, length, PYRO_JSON_KEY))
             return false;
+        ++*count;
     }
     return kind == PYRO_JSON_OBJECT_END;
 }
@@ -96,7 +99,7 @@ static bool read_value(hf_config *config, pyro_json *json, pyro_buf *path, pyro_
     switch (kind) {
     case PYRO_JSON_OBJECT:
         entry.kind = HF_OBJECT;
-        return read_object(config, json, path) && add_entry(config, path, entry);
+        return read_object(config, json, path, &entry.integer) && add_entry(config, path, entry);
     case PYRO_JSON_ARRAY:
         entry.kind = HF_LIST;
         return read_list(config, json, path, &entry.integer) && add_entry(config, path, entry);
@@ -149,8 +152,9 @@ int hf_config_read(hf_config *config, pyro_source *source, pyro_arena *arena, py
         return pyro_fail(error, PYRO_ERROR_LIMIT, "a configuration of more than %d bytes",
                          MAX_BYTES);
     int status = pyro_json_open(&json, source, &options, error);
+    int64_t fields;
     bool good = status == PYRO_OK && pyro_json_next(json) == PYRO_JSON_OBJECT &&
-                read_object(config, json, &path);
+                read_object(config, json, &path, &fields);
     if (status == PYRO_OK && !good)
         status = pyro_json_status(json) < 0 ? pyro_json_status(json)
                                             : pyro_json_fail(json, "expected a configuration");
@@ -161,6 +165,7 @@ int hf_config_read(hf_config *config, pyro_source *source, pyro_arena *arena, py
     const char *outer = hf_text(config, "model_type", "");
     find_text_model(config);
     config->model_type = hf_text(config, "model_type", outer);
+    config->outer_type = outer;
     return PYRO_OK;
 }
 

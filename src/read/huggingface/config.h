@@ -18,7 +18,7 @@ typedef enum hf_kind {
 
 typedef struct hf_entry {
     uint8_t kind;
-    int64_t integer; /* a truth as 0 or 1; the number of items of a list */
+    int64_t integer; /* a truth as 0 or 1; the number of items of a list or an object */
     double real;
     const char *text;
 } hf_entry;
@@ -30,6 +30,7 @@ typedef struct hf_config {
     size_t capacity;
     const char *prefix; /* of the fields of the text model: "" or "text_config." */
     const char *model_type;
+    const char *outer_type; /* of the whole model; differs if the text model is a part of it */
     pyro_error *error;
 } hf_config;
 

@@ -1,0 +1,38 @@
+/* The sizes of a decoder, and the parts that decoder.c puts together. */
+#ifndef PYRO_READ_HUGGINGFACE_DECODER_H
+#define PYRO_READ_HUGGINGFACE_DECODER_H
+
+#include "read/huggingface/family.h"
+
+typedef struct hf_decoder {
+    hf_builder b;
+    const hf_config *config;
+    const hf_names *names;
+    uint32_t traits;
+    int64_t hidden, layers, heads, shared, head_dim, inner, vocabulary, positions, embedded;
+    bool qkv_bias, out_bias, mlp_bias, tied, head_norms;
+    const char *activation;
+    /* multi-head latent attention */
+    int64_t query_rank, value_rank, nope_dim, rope_dim, value_dim;
+    /* experts */
+    int64_t experts, chosen, expert_inner, shared_inner, first_dense, every;
+    bool gated_shared;
+} hf_decoder;
+
+/* Reads and checks all sizes of the configuration (decoder_sizes.c). */
+int hf_decoder_sizes(hf_decoder *d);
+/* The limit of a layer's cache in tokens; 0: none. */
+int64_t hf_decoder_window(const hf_decoder *d, int64_t layer);
+/* True if the MLP of a layer has experts. */
+bool hf_decoder_has_experts(const hf_decoder *d, int64_t layer);
+
+/* A norm of the family's kind (decoder_layers.c). */
+hf_tensor hf_decoder_norm(hf_decoder *d, const char *path, hf_tensor x, int64_t width);
+/* The attention of a layer, with its projections. */
+hf_tensor hf_decoder_attention(hf_decoder *d, const char *layer, int64_t index, hf_tensor x);
+/* Gate, up and down, or two matrices. */
+hf_tensor hf_decoder_mlp(hf_decoder *d, const char *layer, hf_tensor x, int64_t inner);
+/* A router, the chosen experts, and experts that all tokens share (experts.c). */
+hf_tensor hf_decoder_experts(hf_decoder *d, const char *layer, hf_tensor x);
+
+#endif
