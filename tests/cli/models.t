@@ -83,7 +83,7 @@ pyrometer: resnet18: the model has no graph of a decoding step ("decode" in pyro
 [2]
 
 $ pyrometer cost good-1-flat-layout.pt2 --decode
-pyrometer: good-1-flat-layout.pt2: only built-in models have a graph of a decoding step; export yours with its cache as an input and price that
+pyrometer: good-1-flat-layout.pt2: only built-in models and folders with a config.json have a graph of a decoding step; export yours with its cache as an input and price that
 [2]
 
 $ pyrometer cost resnet18 --decode --seq 3

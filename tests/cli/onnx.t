@@ -251,6 +251,30 @@ model.embed_tokens,embedding,,1,0,0,4224,128,2048,2048,6400,0,memory-bound,memor
 model.layers.0.input_layernorm,rmsnorm,,1,0,4096,4224,2048,128,2048,64,0.969697,memory-bound,memory-bound
 model.layers.0.self_attn.q_proj,linear,,1,65536,131072,12288,2048,8192,2048,4096,10.6667,memory-bound,balanced
 
+# A decoding step has the cache as inputs; that of a sliding window is shorter.
+$ cd $TMP && sed -i 's/"llama"/"mistral", "sliding_window": 8/' tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny --decode --past 100 | sed -n '/Inputs/,/Total MACs/p'
+  Inputs:               input_ids int64 [1, 1], past_key_values.0.key bfloat16
+                        [1, 2, 7, 16], past_key_values.0.value bfloat16 [1, 2,
+                        7, 16], past_key_values.1.key bfloat16 [1, 2, 7, 16],
+                        past_key_values.1.value bfloat16 [1, 2, 7, 16],
+                        past_tokens int64 [1, 100]
+  Open Sizes:           batch, past
+  Data Type:            bfloat16
+  Total Operators:      55
+  Total MACs:           69.89 k (69,888)
+
+$ cd $TMP && sed -i 's/"mistral"/"bert"/; s/}/, "max_position_embeddings": 32, "type_vocab_size": 2}/' tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny --decode
+pyrometer: tiny: the model type 'bert' has no decoding step with a cache
+[2]
+
+$ cd $TMP && echo '{"model_type": "llava", "text_config": {"model_type": "llama", "hidden_size": 64}}' > tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny
+pyrometer: tiny: python3: no such program; install Python 3.11 or newer, or name one with --python
+[2]
+
+$ cd $TMP && echo '{"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100}' > tiny/config.json && pyrometer cost tiny
+pyrometer: tiny: the configuration lacks a valid 'head_dim', which the model type 'qwen3' needs
+[2]
+
 $ cd $TMP && echo '{"model_type": "llama", "hidden_size": 64}' > tiny/config.json && pyrometer cost tiny
 pyrometer: tiny: the configuration lacks a valid 'num_hidden_layers', which the model type 'llama' needs
 [2]
