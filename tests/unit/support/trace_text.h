@@ -111,6 +111,8 @@ static inline void add_head(pyro_buf *out, const pyro_trace *trace)
                       (unsigned long long)trace->tracks[i].tid,
                       text_or_dash(trace, trace->tracks[i].name), trace->tracks[i].device,
                       (long long)trace->tracks[i].stream);
+    if (trace->sync_count)
+        pyro_buf_addf(out, "syncs %zu\n", trace->sync_count);
     if (trace->host != PYRO_NO_ID)
         pyro_buf_addf(out, "host %s\n", text_or_dash(trace, trace->host));
     for (size_t i = 0; i < trace->counter_count; i++)

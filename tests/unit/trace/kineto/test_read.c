@@ -297,6 +297,33 @@ static void test_sizes(void **state)
     }
 }
 
+/* Many chunks of waits and counters: a worker's memory of one chunk is reused for a later one. */
+static void test_reused_chunks(void **state)
+{
+    (void)state;
+    pyro_buf file = PYRO_BUF_INIT;
+    pyro_buf_addf(&file, "{\"traceEvents\": [\n");
+    for (int i = 0; i < 4000; i++)
+        pyro_buf_addf(&file,
+                      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Synchronize\", "
+                      "\"pid\": 0, \"tid\": 7, \"ts\": %d, \"dur\": 2, \"args\": "
+                      "{\"cuda_sync_kind\": \"Stream Synchronize\", \"stream\": 7, \"correlation\": %d}},\n"
+                      "{\"ph\": \"C\", \"name\": \"power\", \"pid\": 0, \"tid\": 0, \"ts\": %d, "
+                      "\"args\": {\"W\": %d}}%s\n",
+                      10 * i, i + 1, 10 * i, i, i < 3999 ? "," : "");
+    pyro_buf_addf(&file, "]}\n");
+    size_t size = 0;
+    char *bytes = pyro_buf_detach(&file, &size);
+    char *expected = read_usual(bytes, size);
+    expect(expected, "syncs 4000\n");
+    pyro_kineto_sizes sizes = {1000, 2000, 0};
+    char *text = read_sized(bytes, size, 3, true, SIZE_MAX, sizes);
+    assert_string_equal(text, expected);
+    free(text);
+    free(expected);
+    free(bytes);
+}
+
 /* A truncated file: complete events before the cut are read, and nothing beyond the end. */
 static void test_truncated(void **state)
 {
@@ -526,7 +553,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_kineto),          cmocka_unit_test(test_layouts),
     cmocka_unit_test(test_dialects),        cmocka_unit_test(test_dialect_2026),
     cmocka_unit_test(test_numbers),         cmocka_unit_test(test_defects),
-    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_truncated),
+    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_reused_chunks),
+    cmocka_unit_test(test_truncated),
     cmocka_unit_test(test_flipped_bits),    cmocka_unit_test(test_memory_failures),
     cmocka_unit_test(test_failing_source),  cmocka_unit_test(test_extremes),
     cmocka_unit_test(test_changing_events), cmocka_unit_test(test_values_without_meaning),
