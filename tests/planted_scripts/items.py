@@ -3,7 +3,7 @@
 import recording
 import torch
 
-PLANTED = recording.Planted("items-in-loops", "synchronizing-calls", function="count_right")
+PLANTED = recording.Planted("items-in-loops", function="count_right")
 SAMPLES = 512
 
 

@@ -29,7 +29,7 @@ class Images(torch.utils.data.Dataset):
 
 def make(device, is_fixed):
     batch = 8 if device == "cpu" else 32
-    model = recording.heavy_model(device, SIDE, depth=(3, 8))
+    model = recording.heavy_model(device, SIDE, depth=(3, 40))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     loader = torch.utils.data.DataLoader(
         Images(16 * batch, is_fixed), batch_size=batch, pin_memory=device != "cpu"

@@ -187,15 +187,32 @@ DETECTOR(pageable_copies)
     return true;
 }
 
+static bool is_any(const char *name, int64_t bytes)
+{
+    (void)name;
+    (void)bytes;
+    return true;
+}
+
+static bool is_not_within_device(const char *name, int64_t bytes)
+{
+    (void)bytes;
+    return !strstr(name, "DtoD") && !strstr(name, "DeviceToDevice");
+}
+
 DETECTOR(copy_time)
 {
     const pyro_analysis *result = finder->result;
-    int64_t exposed = finder->cause_ns[PYRO_CAUSE_COPY];
     if (!result->copy_count)
         return false;
+    /* A copy within the device (of a clone, say) is work like that of kernels. */
+    copy_sums copies = sum_copies(finder, is_not_within_device), all = sum_copies(finder, is_any);
+    int64_t exposed = (int64_t)((double)finder->cause_ns[PYRO_CAUSE_COPY] *
+                                share(copies.total_ns, all.total_ns));
     evidence->value = share(exposed, finder->span_ns);
     evidence->gain_ns = exposed;
     evidence->gain_basis = "time in which only copies ran";
+    evidence->place = launch_place(finder, copies.longest);
     pyro_evidence_say(evidence, "copies that overlap with nothing take %.1f%% of %s (%.3f ms)",
                       evidence->value * 100, pyro_finder_whole(finder), ms(exposed));
     return true;
