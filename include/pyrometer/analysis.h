@@ -99,6 +99,7 @@ typedef struct pyro_analysis_options {
      * steps; digits in group 1 are the number */
     const char *steps_from;
     int step; /* number of the step to analyse; negative: all */
+    bool host_steps; /* steps last as long as on the host, even where that runs ahead of the device */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
@@ -131,7 +132,8 @@ typedef struct pyro_startup {
  * disjoint: compute + communication_exposed + copy_exposed + idle = span. They are clipped to the
  * step's window and are unions over all devices: idle is time in which no device works. Sums (by
  * phase, device_total, kernels) count the work that was launched in the window, even if it ran
- * later; work without a known launch counts where it starts.
+ * later; work without a known launch counts where it starts. Where the host runs ahead of the device
+ * (steps_on_device), a step starts with its first work on the device.
  */
 typedef struct pyro_step_row {
     const char *name; /* "ProfilerStep#3", "step 3" if inferred, or "(whole trace)" */
@@ -522,6 +524,7 @@ typedef struct pyro_analysis {
     bool has_layers, has_shapes, has_stacks, has_memory;
     bool is_captured; /* by Pyrometer, not by torch.profiler alone */
     pyro_step_source step_source;
+    bool steps_on_device; /* the host runs ahead: steps start and end where the device's work does */
     const char *step_mark; /* the op, range or module that they come from; "" */
     pyro_startup startup;
     const pyro_step_row *steps;

@@ -70,10 +70,12 @@ typedef struct pyro_analysis_context {
     const regex_t *filter; /* NULL: everything; it narrows rows, never totals */
     pyro_arena *scratch; /* freed after the analysis */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
-    const pyro_window *windows; /* rows of the steps table, in order of start */
+    const pyro_window *windows; /* of the steps on the host, in order of start */
+    const pyro_window *spans; /* where their time lies (step_spans.c): the rows of the steps table */
     size_t window_count;
     bool windows_are_steps; /* false: one window, the whole trace */
     const pyro_boundary *boundaries; /* starts and ends of the windows, in order of time */
+    const pyro_boundary *span_boundaries; /* the same of the spans */
     size_t boundary_count;
     uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
     size_t device_count;
@@ -131,6 +133,8 @@ void pyro_context_find_peaks(pyro_analysis_context *context);
 /* Make the shared data; context.c. Measuring comes first and needs only the trace. */
 int pyro_context_measure(pyro_analysis_context *context);
 int pyro_context_prepare(pyro_analysis_context *context);
+/* Fills context->spans (step_spans.c); needs the windows. */
+int pyro_context_find_spans(pyro_analysis_context *context);
 
 /* Fills result->startup (host/startup.c); needs the windows. */
 void pyro_find_startup(pyro_analysis_context *context);
@@ -149,6 +153,8 @@ bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
 
 /* The window that holds a time (the last that started); PYRO_NO_EVENT: none. */
 uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns);
+/* The same of the spans. */
+uint32_t pyro_context_span_at(const pyro_analysis_context *context, int64_t time_ns);
 
 /* When device work was launched; when it started where no launch is known. */
 static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *context, uint32_t event)

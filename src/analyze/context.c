@@ -102,7 +102,8 @@ static void sort_boundaries(pyro_boundary *boundaries, size_t count)
 
 /* The open windows form a stack by start; one that ends below the top is popped when it surfaces.
  * */
-static int find_owners(pyro_analysis_context *context, pyro_boundary *boundaries, size_t count)
+static int find_owners(pyro_analysis_context *context, const pyro_window *windows,
+                       pyro_boundary *boundaries, size_t count)
 {
     uint32_t *open = pyro_arena_array(context->scratch, context->window_count, sizeof *open);
     bool *ended = pyro_arena_array(context->scratch, context->window_count, sizeof *ended);
@@ -111,7 +112,7 @@ static int find_owners(pyro_analysis_context *context, pyro_boundary *boundaries
     size_t depth = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t window = boundaries[i].window;
-        const pyro_window *limits = &context->windows[window];
+        const pyro_window *limits = &windows[window];
         if (boundaries[i].is_end)
             ended[window] = true;
         else if (limits->end_ns > limits->start_ns)
@@ -123,21 +124,22 @@ static int find_owners(pyro_analysis_context *context, pyro_boundary *boundaries
     return PYRO_OK;
 }
 
-static int make_boundaries(pyro_analysis_context *context)
+static int make_boundaries(pyro_analysis_context *context, const pyro_window *windows,
+                           const pyro_boundary **out)
 {
     size_t count = context->window_count * 2;
     pyro_boundary *boundaries = pyro_arena_array(context->scratch, count, sizeof *boundaries);
     if (!boundaries)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < context->window_count; i++) {
-        const pyro_window *window = &context->windows[i];
+        const pyro_window *window = &windows[i];
         boundaries[2 * i] = (pyro_boundary){window->start_ns, (uint32_t)i, PYRO_NO_EVENT, false};
         boundaries[2 * i + 1] = (pyro_boundary){window->end_ns, (uint32_t)i, PYRO_NO_EVENT, true};
     }
     sort_boundaries(boundaries, count);
-    context->boundaries = boundaries;
+    *out = boundaries;
     context->boundary_count = count;
-    return find_owners(context, boundaries, count);
+    return find_owners(context, windows, boundaries, count);
 }
 
 static int number_devices(pyro_analysis_context *context)
@@ -183,10 +185,14 @@ int pyro_context_prepare(pyro_analysis_context *context)
 {
     int status = make_windows(context);
     if (status == PYRO_OK)
-        status = make_boundaries(context);
+        status = pyro_context_find_spans(context);
+    if (status == PYRO_OK)
+        status = make_boundaries(context, context->windows, &context->boundaries);
+    if (status == PYRO_OK)
+        status = make_boundaries(context, context->spans, &context->span_boundaries);
     if (status == PYRO_OK && context->options->step >= 0) {
-        context->result->start_ns = context->windows[0].start_ns;
-        context->result->span_ns = context->windows[0].end_ns - context->windows[0].start_ns;
+        context->result->start_ns = context->spans[0].start_ns;
+        context->result->span_ns = context->spans[0].end_ns - context->spans[0].start_ns;
     }
     return status;
 }
@@ -210,19 +216,31 @@ bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
                                                  : context->trace->start_ns[event]);
 }
 
-uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)
+static uint32_t owner_at(const pyro_boundary *boundaries, size_t count, int64_t time_ns)
 {
-    if (!context->windows_are_steps)
-        return 0;
-    size_t low = 0, high = context->boundary_count;
+    size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (context->boundaries[middle].time_ns <= time_ns)
+        if (boundaries[middle].time_ns <= time_ns)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? context->boundaries[low - 1].owner : PYRO_NO_EVENT;
+    return low ? boundaries[low - 1].owner : PYRO_NO_EVENT;
+}
+
+uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)
+{
+    return context->windows_are_steps
+               ? owner_at(context->boundaries, context->boundary_count, time_ns)
+               : 0;
+}
+
+uint32_t pyro_context_span_at(const pyro_analysis_context *context, int64_t time_ns)
+{
+    return context->windows_are_steps
+               ? owner_at(context->span_boundaries, context->boundary_count, time_ns)
+               : 0;
 }
 
 /* cudaMemcpy, hipMemcpyWithStream, cuMemcpyDtoH_v2: copies that return when they are done. */

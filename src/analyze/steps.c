@@ -60,7 +60,7 @@ static int init_steps(void *data, pyro_analysis_context *context)
     if (!state->rows)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < context->window_count; i++) {
-        const pyro_window *window = &context->windows[i];
+        const pyro_window *window = &context->spans[i];
         state->rows[i].name = window->name;
         state->rows[i].number = window->number;
         state->rows[i].start_ns = window->start_ns;
@@ -74,9 +74,10 @@ static int init_steps(void *data, pyro_analysis_context *context)
 }
 
 /* The span is the last end until all work is known. Events come in the order of their starts. */
-static void note_device_times(pyro_step_row *row, int64_t start_ns, int64_t end_ns)
+static void note_device_times(pyro_step_row *row, int64_t start_ns, int64_t end_ns,
+                              int64_t host_end_ns)
 {
-    int64_t behind = end_ns - (row->start_ns + row->span_ns);
+    int64_t behind = end_ns - host_end_ns;
     if (row->device_start_ns < 0)
         row->device_start_ns = start_ns;
     if (end_ns - row->device_start_ns > row->device_span_ns)
@@ -121,7 +122,8 @@ static void count_launched(steps_state *state, pyro_analysis_context *context, u
     *phase = pyro_add_ns(*phase, trace->duration_ns[event]);
     row->device_total_ns = pyro_add_ns(row->device_total_ns, trace->duration_ns[event]);
     row->kernels += trace->category[event] == PYRO_EVENT_KERNEL;
-    note_device_times(row, trace->start_ns[event], pyro_event_end_ns(trace, event));
+    note_device_times(row, trace->start_ns[event], pyro_event_end_ns(trace, event),
+                      context->windows[window].end_ns);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)

@@ -139,26 +139,18 @@ pyro_step_row pyro_analysis_sum_steps(const pyro_analysis *analysis)
 
 bool pyro_analysis_step_time(pyro_step_time *out, const pyro_analysis *analysis)
 {
-    enum { FEWEST_STEPS = 3, LEAST_LAG = 10 /* a tenth of a step */ };
-    size_t count = analysis->step_count, known = 0;
+    size_t count = analysis->step_count;
     int64_t *times = calloc(count + 1, sizeof *times);
 
-    *out = (pyro_step_time){0};
+    *out = (pyro_step_time){.on_device = analysis->steps_on_device};
     if (!times)
         return false;
-    for (size_t i = 0; i < count; i++)
-        times[i] = analysis->steps[i].span_ns;
-    out->median_ns = pyro_median(times, count);
     for (size_t i = 0; i < count; i++) {
+        times[i] = analysis->steps[i].span_ns;
         if (analysis->steps[i].device_lag_ns > out->lag_ns)
             out->lag_ns = analysis->steps[i].device_lag_ns;
-        if (analysis->steps[i].device_span_ns >= 0)
-            times[known++] = analysis->steps[i].device_span_ns;
     }
-    if (known >= FEWEST_STEPS && known == count && out->lag_ns > out->median_ns / LEAST_LAG) {
-        out->median_ns = pyro_median(times, known);
-        out->on_device = true;
-    }
+    out->median_ns = pyro_median(times, count);
     free(times);
     return true;
 }

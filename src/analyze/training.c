@@ -92,7 +92,7 @@ static int init_training(void *data, pyro_analysis_context *context)
     state->on_device = context->category_count[PYRO_EVENT_KERNEL] > 0;
     int64_t none = state->on_device ? -1 : 0;
     for (size_t i = 0; i < count; i++) {
-        const pyro_window *window = &context->windows[i];
+        const pyro_window *window = &context->spans[i];
         state->rows[i] = (pyro_training_step){.number = window->number,
                                               .start_ns = window->start_ns,
                                               .span_ns = window->end_ns - window->start_ns,

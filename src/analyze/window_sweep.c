@@ -30,13 +30,13 @@ static void add_segment(void *user, int64_t start_ns, int64_t end_ns, unsigned c
 void pyro_window_sweep_init(pyro_window_sweep *state, const pyro_analysis_context *context,
                             unsigned class_count, pyro_window_part_fn part, void *user)
 {
-    *state = (pyro_window_sweep){.boundaries = context->boundaries,
+    *state = (pyro_window_sweep){.boundaries = context->span_boundaries,
                                  .boundary_count = context->boundary_count,
                                  .part = part,
                                  .user = user,
                                  .class_count = class_count};
     /* Work of before the first window matters only as far as it reaches into it. */
-    pyro_sweep_init(&state->sweep, class_count, context->boundaries[0].time_ns, add_segment, state);
+    pyro_sweep_init(&state->sweep, class_count, context->span_boundaries[0].time_ns, add_segment, state);
 }
 
 void pyro_window_sweep_finish(pyro_window_sweep *state)

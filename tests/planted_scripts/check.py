@@ -99,15 +99,22 @@ def mentions_device(path, device):
     return f"the first screen speaks of {words[0]!r}" if words else ""
 
 
-def check_script(name, folder, device):
+def record_all(names, folder, device):
+    """Pyrometer comes first: once torch.profiler has used CUPTI in a process, it keeps it."""
+    for recorder in reversed(recording.RECORDERS):
+        for name in names:
+            for is_fixed in (False, True):
+                recording.record(load(name), recorder, folder, device, is_fixed)
+
+
+def check_recordings(name, folder, device):
     """Yields (recorder, "planted" or "fixed", what is wrong, the first finding)."""
     script = load(name)
-    planted = recording.record(script, recording.RECORDERS, folder, device)
-    fixed = recording.record(script, recording.RECORDERS, folder, device, is_fixed=True)
-    for recorder, before, after in zip(recording.RECORDERS, planted, fixed, strict=True):
-        traces = pyrometer.trace(before), pyrometer.trace(after)
-        wrong = check_planted(script, traces[0], device) or mentions_device(before, device)
-        gone = check_fixed(script, traces[1], traces[0], device) or mentions_device(after, device)
+    for recorder in recording.RECORDERS:
+        paths = [recording.path_of(script, recorder, folder, fixed) for fixed in (False, True)]
+        traces = [pyrometer.trace(path) for path in paths]
+        wrong = check_planted(script, traces[0], device) or mentions_device(paths[0], device)
+        gone = check_fixed(script, *reversed(traces), device) or mentions_device(paths[1], device)
         for kind, trace, problem in zip(("planted", "fixed"), traces, (wrong, gone), strict=True):
             first = [describe(finding, span_of(trace)) for finding in trace.findings][:1]
             yield recorder, kind, problem, "".join(first)
@@ -126,8 +133,10 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(options.output or temporary)
         folder.mkdir(exist_ok=True)
-        for name in options.names or names_for(options.device):
-            for recorder, kind, problem, first in check_script(name, folder, options.device):
+        names = options.names or names_for(options.device)
+        record_all(names, folder, options.device)
+        for name in names:
+            for recorder, kind, problem, first in check_recordings(name, folder, options.device):
                 results.append([name, recorder, kind, problem])
                 print(f"{'FAIL' if problem else 'ok':4} {name:22} {recorder:9} {kind:7} "
                       f"{problem or first}", flush=True)  # fmt: skip

@@ -119,18 +119,20 @@ def steps_of(script, device, is_fixed):
             step.close()
 
 
-def record(script, recorders, folder, device="cpu", is_fixed=False):
-    """Records some steps of a script by each recorder; returns the paths of the files."""
+def path_of(script, recorder, folder, is_fixed=False):
     name = pathlib.Path(folder) / f"{script.__name__}{'_fixed' if is_fixed else ''}"
-    paths = []
+    return name.with_suffix(".json" if recorder == "torch" else ".pyro")
+
+
+def record(script, recorder, folder, device="cpu", is_fixed=False):
+    """Records some steps of a script; returns the path of the file."""
+    path = path_of(script, recorder, folder, is_fixed)
     with steps_of(script, device, is_fixed) as step:
-        for recorder in recorders:
-            paths.append(name.with_suffix(".json" if recorder == "torch" else ".pyro"))
-            if recorder == "torch":
-                record_torch(step, paths[-1], device, script.PLANTED.with_memory)
-            else:
-                record_pyrometer(step, paths[-1], device)
-    return paths
+        if recorder == "torch":
+            record_torch(step, path, device, script.PLANTED.with_memory)
+        else:
+            record_pyrometer(step, path, device)
+    return path
 
 
 def time_steps(step, device, count, clock=time.perf_counter):
@@ -154,9 +156,7 @@ def main(script_name="__main__"):
     options = parser.parse_args()
     script.__name__ = pathlib.Path(script.__file__).stem
     if options.recorder != "none":
-        recorders, fixed = [options.recorder], options.fixed
-        for path in record(script, recorders, options.output, options.device, fixed):
-            print(path)
+        print(record(script, options.recorder, options.output, options.device, options.fixed))
         return
     with steps_of(script, options.device, options.fixed) as step:
         times = time_steps(step, options.device, STEPS)

@@ -21,7 +21,7 @@ class Scales(nn.Module):
 def make(device, is_fixed):
     count, size = (128, 4) if device == "cpu" else (512, 8)
     width = count * size
-    heavy = recording.heavy_model(device, width)
+    heavy = recording.heavy_model(device, width, depth=(4, 30))
     for parameter in heavy.parameters():
         parameter.requires_grad_(False)
     scales = Scales(count, size).to(device, recording.type_on(device))

@@ -15,16 +15,18 @@ def decode(packed):
 
 
 class Images(torch.utils.data.Dataset):
-    def __init__(self, count, is_decoded):
+    """Samples that are decoded when they are asked for, or batches that were decoded before."""
+
+    def __init__(self, batches, batch, is_decoded):
         packed = zlib.compress(bytes(i * i % 251 for i in range(SIDE << 10)) * 32)
-        self.sample = decode(packed) if is_decoded else packed
-        self.count = count
+        self.item = torch.stack([decode(packed)] * batch) if is_decoded else packed
+        self.count = batches if is_decoded else batches * batch
 
     def __len__(self):
         return self.count
 
     def __getitem__(self, index):
-        return decode(self.sample) if isinstance(self.sample, bytes) else self.sample
+        return decode(self.item) if isinstance(self.item, bytes) else self.item
 
 
 def make(device, is_fixed):
@@ -32,7 +34,9 @@ def make(device, is_fixed):
     model = recording.heavy_model(device, SIDE, depth=(3, 40))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, fused=True)
     loader = torch.utils.data.DataLoader(
-        Images(16 * batch, is_fixed), batch_size=batch, pin_memory=device != "cpu"
+        Images(16, batch, is_fixed),
+        batch_size=None if is_fixed else batch,
+        pin_memory=device != "cpu",
     )
     batches = recording.endless(loader)
 

@@ -285,6 +285,12 @@ class Trace:
         return self._data["steps_inferred"]
 
     @property
+    def steps_on_device(self) -> bool:
+        """Whether the host runs ahead of the device, so that `steps` start and end where their work
+        does on the device."""
+        return self._data["steps_on_device"]
+
+    @property
     def startup(self) -> dict[str, int]:
         """Time of the host before the first step, in parts."""
         return dict(self._data["startup"])

@@ -114,7 +114,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         pyro_gap gap = {.start_ns = work->until_ns, .end_ns = start, .next = event};
         gap.device = device;
         gap.kind = classify_gap(context, gap.start_ns, event);
-        gap.window = pyro_context_window_at(context, gap.start_ns + (start - gap.start_ns) / 2);
+        gap.window = pyro_context_span_at(context, gap.start_ns + (start - gap.start_ns) / 2);
         if (is_wanted(context, &gap)) {
             state->total_ns[gap.kind] = pyro_add_ns(state->total_ns[gap.kind],
                                                     start - gap.start_ns);

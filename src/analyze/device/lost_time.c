@@ -63,9 +63,9 @@ static void find_boundary(lost_state *state)
 {
     const pyro_analysis_context *context = state->context;
     size_t next = state->next_boundary;
-    state->boundary_ns = next < context->boundary_count ? context->boundaries[next].time_ns
+    state->boundary_ns = next < context->boundary_count ? context->span_boundaries[next].time_ns
                                                         : INT64_MAX;
-    state->is_in_window = next && context->boundaries[next - 1].owner != PYRO_NO_EVENT;
+    state->is_in_window = next && context->span_boundaries[next - 1].owner != PYRO_NO_EVENT;
 }
 
 /* Causes in which the host is late; it would be less so without what recording took. */
@@ -104,7 +104,7 @@ static int64_t add_to_boundaries(lost_state *state, pyro_cause cause, int64_t st
             add_part(state, cause, state->boundary_ns - start_ns, event, sync);
             start_ns = state->boundary_ns;
         }
-        close_window(state, &state->context->boundaries[state->next_boundary++]);
+        close_window(state, &state->context->span_boundaries[state->next_boundary++]);
         find_boundary(state);
     }
     return start_ns;
@@ -157,6 +157,15 @@ static bool waits_long(const lost_state *state, uint32_t call, int64_t start_ns,
     return end - start > WAKE_UP_NS;
 }
 
+/* Work whose launch the file lacks, though it has others, was launched before recording began. It
+ * waited for earlier work, which the file lacks too. */
+static bool was_launched_before(const lost_state *state)
+{
+    const pyro_analysis_context *context = state->context;
+    return context->joins->launch[state->next] == PYRO_NO_EVENT &&
+           (context->category_count[PYRO_EVENT_RUNTIME] || context->category_count[PYRO_EVENT_DRIVER]);
+}
+
 /* The cause of the time before the launch. */
 static pyro_cause cause_on_host(const lost_state *state, const idle_stretch *idle,
                                 const pyro_host_activity *activity)
@@ -168,7 +177,7 @@ static pyro_cause cause_on_host(const lost_state *state, const idle_stretch *idl
         waits_long(state, activity->event, idle->start_ns, idle->launch_ns))
         return PYRO_CAUSE_UNRECORDED;
     if (has_device && !state->has_begun)
-        return PYRO_CAUSE_BEFORE_FIRST;
+        return was_launched_before(state) ? PYRO_CAUSE_UNRECORDED : PYRO_CAUSE_BEFORE_FIRST;
     if (has_device && state->next == PYRO_NO_EVENT)
         return PYRO_CAUSE_AFTER_LAST;
     if (has_device && state->context->joins->launch[state->next] == PYRO_NO_EVENT)
@@ -265,7 +274,7 @@ static int init_lost_time(void *data, pyro_analysis_context *context)
     int status = pyro_host_threads_init(&state->threads, context);
     if (status == PYRO_OK)
         status = pyro_peer_waits_init(&state->peers, context);
-    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->boundaries[0].time_ns, add_segment, state);
+    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->span_boundaries[0].time_ns, add_segment, state);
     return status;
 }
 
@@ -313,10 +322,10 @@ static int finish_lost_time(void *data, pyro_analysis_context *context)
 {
     lost_state *state = data;
     state->next = PYRO_NO_EVENT;
-    pyro_sweep_to(&state->sweep, context->boundaries[context->boundary_count - 1].time_ns);
+    pyro_sweep_to(&state->sweep, context->span_boundaries[context->boundary_count - 1].time_ns);
     /* Boundaries where the sweep began and ended at once lie in no stretch. */
     for (; state->next_boundary < context->boundary_count; state->next_boundary++)
-        close_window(state, &context->boundaries[state->next_boundary]);
+        close_window(state, &context->span_boundaries[state->next_boundary]);
     if (state->memory_out)
         return pyro_fail_memory(context->error);
     int status = make_rows(state, context);

@@ -225,6 +225,7 @@ int pyro_rank_summary_make(pyro_rank_summary **out, pyro_trace *trace,
     chosen.filter = NULL;
     chosen.phase = PYRO_PHASE_OTHER;
     chosen.without_stacks = true;
+    chosen.host_steps = true; /* so that those of all ranks compare */
     *out = NULL;
     int status = pyro_trace_analyze(&analysis, trace, &chosen, error);
     if (status == PYRO_OK) {

@@ -305,6 +305,7 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_string(writer, "step_source", pyro_step_source_name(analysis->step_source));
     pyro_json_member_boolean(writer, "steps_inferred",
                              pyro_steps_are_inferred(analysis->step_source));
+    pyro_json_member_boolean(writer, "steps_on_device", analysis->steps_on_device);
     write_startup(writer, &analysis->startup);
     write_profiler_cost(writer, &analysis->profiler_cost);
 }

@@ -75,7 +75,7 @@ static void test_one_step_is_the_same_row(void **state)
         pyro_analysis_options options = {.step = 10 + i};
         analysis = maker_analyze(&maker, &options);
         assert_int_equal(analysis->step_count, 1);
-        assert_int_equal(analysis->span_ns, 1000);
+        assert_int_equal(analysis->span_ns, all[i].span_ns);
         assert_int_equal(analysis->start_ns, all[i].start_ns);
         assert_memory_equal(&analysis->steps[0].span_ns, &all[i].span_ns,
                             sizeof all[i] - offsetof(pyro_step_row, span_ns));
@@ -239,6 +239,19 @@ static void test_device_lags(void **state)
     assert_int_equal(time.lag_ns, 140000 - 70000);
     assert_int_equal(analysis->steps[1].device_start_ns, MAKER_BASE_NS + 75000);
     assert_int_equal(analysis->steps[3].device_span_ns, 65000);
+    /* The steps' time is the device's: the first begins with the host, the last ends with its work. */
+    assert_true(analysis->steps_on_device);
+    assert_int_equal(analysis->steps[0].start_ns, MAKER_BASE_NS);
+    assert_int_equal(analysis->steps[0].idle_ns, 10000);
+    for (int i = 1; i < 4; i++) {
+        assert_int_equal(analysis->steps[i].span_ns, 65000);
+        assert_int_equal(analysis->steps[i].compute_ns, 65000);
+        check_sum(&analysis->steps[i]);
+    }
+    pyro_analysis_options options = {.step = -1, .host_steps = true};
+    analysis = maker_analyze(&maker, &options);
+    assert_false(analysis->steps_on_device);
+    assert_int_equal(analysis->steps[2].span_ns, 95000);
     maker_end(&maker);
 }
 

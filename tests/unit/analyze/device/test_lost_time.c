@@ -107,6 +107,24 @@ static void test_first_copy_waits(void **state)
     maker_end(&maker);
 }
 
+/* The first kernel was launched before recording began: until it starts, the device runs earlier
+ * work, and the host, which runs ahead, is not late. */
+static void test_first_kernel_was_launched_before(void **state)
+{
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    maker_step(&maker, 3, 0, 2 * MS);
+    maker_host(&maker, "python_function", "train.py(12): step", 1, 10, 2 * MS - 20);
+    maker_kernel(&maker, "earlier", 900 * US, 100 * US, -1);
+    maker_kernel(&maker, "k", 1000 * US, 1000 * US, 100 * US);
+    const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+    check_sums(analysis);
+    assert_int_equal(time_of(analysis, PYRO_CAUSE_UNRECORDED), 900 * US);
+    assert_int_equal(time_of(analysis, PYRO_CAUSE_BEFORE_FIRST), 0);
+    maker_end(&maker);
+}
+
 /* All is launched, and the host sits in a blocking copy: the host is not late. */
 static void test_blocked_after_launching(void **state)
 {
@@ -326,6 +344,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_first_copy_waits),       cmocka_unit_test(test_blocked_after_launching),
     cmocka_unit_test(test_synchronisation),        cmocka_unit_test(test_slow_launch),
     cmocka_unit_test(test_loading_and_threads),    cmocka_unit_test(test_peers),
+    cmocka_unit_test(test_first_kernel_was_launched_before),
     cmocka_unit_test(test_without_device),         cmocka_unit_test(test_random_traces_add_up),
 };
 
