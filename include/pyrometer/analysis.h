@@ -99,7 +99,8 @@ typedef struct pyro_analysis_options {
      * steps; digits in group 1 are the number */
     const char *steps_from;
     int step; /* number of the step to analyse; negative: all */
-    bool host_steps; /* steps last as long as on the host, even where that runs ahead of the device */
+    bool
+        host_steps; /* steps last as long as on the host, even where that runs ahead of the device */
     pyro_phase phase; /* only this phase's device work; PYRO_PHASE_OTHER: all */
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
@@ -524,7 +525,8 @@ typedef struct pyro_analysis {
     bool has_layers, has_shapes, has_stacks, has_memory;
     bool is_captured; /* by Pyrometer, not by torch.profiler alone */
     pyro_step_source step_source;
-    bool steps_on_device; /* the host runs ahead: steps start and end where the device's work does */
+    bool
+        steps_on_device; /* the host runs ahead: steps start and end where the device's work does */
     const char *step_mark; /* the op, range or module that they come from; "" */
     pyro_startup startup;
     const pyro_step_row *steps;

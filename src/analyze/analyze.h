@@ -71,7 +71,8 @@ typedef struct pyro_analysis_context {
     pyro_arena *scratch; /* freed after the analysis */
     size_t category_count[PYRO_EVENT_CATEGORY_COUNT]; /* events of each, in the whole trace */
     const pyro_window *windows; /* of the steps on the host, in order of start */
-    const pyro_window *spans; /* where their time lies (step_spans.c): the rows of the steps table */
+    const pyro_window
+        *spans; /* where their time lies (step_spans.c): the rows of the steps table */
     size_t window_count;
     bool windows_are_steps; /* false: one window, the whole trace */
     const pyro_boundary *boundaries; /* starts and ends of the windows, in order of time */

@@ -36,7 +36,8 @@ void pyro_window_sweep_init(pyro_window_sweep *state, const pyro_analysis_contex
                                  .user = user,
                                  .class_count = class_count};
     /* Work of before the first window matters only as far as it reaches into it. */
-    pyro_sweep_init(&state->sweep, class_count, context->span_boundaries[0].time_ns, add_segment, state);
+    pyro_sweep_init(&state->sweep, class_count, context->span_boundaries[0].time_ns, add_segment,
+                    state);
 }
 
 void pyro_window_sweep_finish(pyro_window_sweep *state)

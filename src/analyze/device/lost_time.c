@@ -163,7 +163,8 @@ static bool was_launched_before(const lost_state *state)
 {
     const pyro_analysis_context *context = state->context;
     return context->joins->launch[state->next] == PYRO_NO_EVENT &&
-           (context->category_count[PYRO_EVENT_RUNTIME] || context->category_count[PYRO_EVENT_DRIVER]);
+           (context->category_count[PYRO_EVENT_RUNTIME] ||
+            context->category_count[PYRO_EVENT_DRIVER]);
 }
 
 /* The cause of the time before the launch. */
@@ -274,7 +275,8 @@ static int init_lost_time(void *data, pyro_analysis_context *context)
     int status = pyro_host_threads_init(&state->threads, context);
     if (status == PYRO_OK)
         status = pyro_peer_waits_init(&state->peers, context);
-    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->span_boundaries[0].time_ns, add_segment, state);
+    pyro_sweep_init(&state->sweep, CLASS_COUNT, context->span_boundaries[0].time_ns, add_segment,
+                    state);
     return status;
 }
 

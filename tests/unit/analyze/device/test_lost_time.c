@@ -340,12 +340,17 @@ static void test_every_cause_is_planted(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_every_cause_is_planted), cmocka_unit_test(test_cut_at_launch),
-    cmocka_unit_test(test_first_copy_waits),       cmocka_unit_test(test_blocked_after_launching),
-    cmocka_unit_test(test_synchronisation),        cmocka_unit_test(test_slow_launch),
-    cmocka_unit_test(test_loading_and_threads),    cmocka_unit_test(test_peers),
+    cmocka_unit_test(test_every_cause_is_planted),
+    cmocka_unit_test(test_cut_at_launch),
+    cmocka_unit_test(test_first_copy_waits),
+    cmocka_unit_test(test_blocked_after_launching),
+    cmocka_unit_test(test_synchronisation),
+    cmocka_unit_test(test_slow_launch),
+    cmocka_unit_test(test_loading_and_threads),
+    cmocka_unit_test(test_peers),
     cmocka_unit_test(test_first_kernel_was_launched_before),
-    cmocka_unit_test(test_without_device),         cmocka_unit_test(test_random_traces_add_up),
+    cmocka_unit_test(test_without_device),
+    cmocka_unit_test(test_random_traces_add_up),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -304,13 +304,14 @@ static void test_reused_chunks(void **state)
     pyro_buf file = PYRO_BUF_INIT;
     pyro_buf_addf(&file, "{\"traceEvents\": [\n");
     for (int i = 0; i < 4000; i++)
-        pyro_buf_addf(&file,
-                      "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Synchronize\", "
-                      "\"pid\": 0, \"tid\": 7, \"ts\": %d, \"dur\": 2, \"args\": "
-                      "{\"cuda_sync_kind\": \"Stream Synchronize\", \"stream\": 7, \"correlation\": %d}},\n"
-                      "{\"ph\": \"C\", \"name\": \"power\", \"pid\": 0, \"tid\": 0, \"ts\": %d, "
-                      "\"args\": {\"W\": %d}}%s\n",
-                      10 * i, i + 1, 10 * i, i, i < 3999 ? "," : "");
+        pyro_buf_addf(
+            &file,
+            "{\"ph\": \"X\", \"cat\": \"cuda_sync\", \"name\": \"Stream Synchronize\", "
+            "\"pid\": 0, \"tid\": 7, \"ts\": %d, \"dur\": 2, \"args\": "
+            "{\"cuda_sync_kind\": \"Stream Synchronize\", \"stream\": 7, \"correlation\": %d}},\n"
+            "{\"ph\": \"C\", \"name\": \"power\", \"pid\": 0, \"tid\": 0, \"ts\": %d, "
+            "\"args\": {\"W\": %d}}%s\n",
+            10 * i, i + 1, 10 * i, i, i < 3999 ? "," : "");
     pyro_buf_addf(&file, "]}\n");
     size_t size = 0;
     char *bytes = pyro_buf_detach(&file, &size);
@@ -550,15 +551,23 @@ static void test_trace_events_that_are_no_list(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_kineto),          cmocka_unit_test(test_layouts),
-    cmocka_unit_test(test_dialects),        cmocka_unit_test(test_dialect_2026),
-    cmocka_unit_test(test_numbers),         cmocka_unit_test(test_defects),
-    cmocka_unit_test(test_sizes),           cmocka_unit_test(test_reused_chunks),
+    cmocka_unit_test(test_kineto),
+    cmocka_unit_test(test_layouts),
+    cmocka_unit_test(test_dialects),
+    cmocka_unit_test(test_dialect_2026),
+    cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_defects),
+    cmocka_unit_test(test_sizes),
+    cmocka_unit_test(test_reused_chunks),
     cmocka_unit_test(test_truncated),
-    cmocka_unit_test(test_flipped_bits),    cmocka_unit_test(test_memory_failures),
-    cmocka_unit_test(test_failing_source),  cmocka_unit_test(test_extremes),
-    cmocka_unit_test(test_changing_events), cmocka_unit_test(test_values_without_meaning),
-    cmocka_unit_test(test_nul_in_names),    cmocka_unit_test(test_trace_events_that_are_no_list),
+    cmocka_unit_test(test_flipped_bits),
+    cmocka_unit_test(test_memory_failures),
+    cmocka_unit_test(test_failing_source),
+    cmocka_unit_test(test_extremes),
+    cmocka_unit_test(test_changing_events),
+    cmocka_unit_test(test_values_without_meaning),
+    cmocka_unit_test(test_nul_in_names),
+    cmocka_unit_test(test_trace_events_that_are_no_list),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
