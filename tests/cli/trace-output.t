@@ -60,6 +60,7 @@ kernel_count
 unattributed
 step_source
 steps_inferred
+steps_on_device
 startup
 profiler_cost
 steps
