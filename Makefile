@@ -19,7 +19,7 @@ export PYTHON
 
 .PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
-        bench bench-gpu \
+        bench bench-gpu bench-efficiency efficiency \
         fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
 
 all:
@@ -131,6 +131,16 @@ test-gpu:
 # Installs nothing. Each part takes less than eight minutes.
 bench-gpu:
 	@scripts/bench-gpu.sh --part $(or $(PART),overhead) $(if $(ONLY),--only "$(ONLY)")
+
+# Lookups in a table of a million learnt efficiencies.
+bench-efficiency: all
+	@$(CC) -O3 -D_GNU_SOURCE -Iinclude -Isrc -o build/bench_efficiency bench/efficiency.c \
+	    build/libpyrometer.a -lz -lzstd -lm -ldl -pthread
+	@build/bench_efficiency
+
+# Writes the table of efficiencies that ships, from the traces and recordings in TRACES.
+efficiency: all
+	@scripts/make-efficiency.sh $(TRACES)
 
 soak-gpu:
 	@scripts/soak-gpu.sh $(SECONDS)

@@ -34,13 +34,27 @@ endforeach()
 
 string(APPEND embedded_bytes "    BYTES_OF pyro_embedded_index\n    .incbin \"${catalog_index}\"\n")
 
+# The table of efficiencies that ships with the library (`make efficiency`).
+set(efficiency ${CMAKE_CURRENT_SOURCE_DIR}/src/predict/shipped.json)
+file(SIZE ${efficiency} embedded_efficiency_size)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${efficiency})
+string(APPEND embedded_bytes
+  "    BYTES_OF pyro_shipped_efficiency\n    .incbin \"${efficiency}\"\n")
+
+# The script of `pyrometer replay`, without ops.
+set(replay_script ${CMAKE_CURRENT_SOURCE_DIR}/src/predict/replay_template.py)
+file(SIZE ${replay_script} embedded_replay_size)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${replay_script})
+string(APPEND embedded_bytes
+  "    BYTES_OF pyro_replay_template\n    .incbin \"${replay_script}\"\n")
+
 configure_file(cmake/embedded.c.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c @ONLY)
 configure_file(cmake/embedded.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S @ONLY)
 set(embedded_sources
   ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.c
   ${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S)
 set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S
-  PROPERTIES OBJECT_DEPENDS "${skeletons};${catalog_index}")
+  PROPERTIES OBJECT_DEPENDS "${skeletons};${catalog_index};${efficiency};${replay_script}")
 
 # The page without data (`make web`). A build without it works, and says so where a page is wanted.
 file(GLOB page_template CONFIGURE_DEPENDS web/dist/index.html)

@@ -15,7 +15,7 @@ static const struct {
     {"text", "for people"},           {"json", "for programs"},
     {"csv", "for spreadsheets"},      {"dot", "for Graphviz"},
     {"graphml", "for graph editors"}, {"svg", "(through Graphviz's dot)"},
-    {"html", "for a browser"},
+    {"html", "for a browser"},        {"python", "a script"},
 };
 
 /* Collects the writers of a kind that --format offers; returns their number. */

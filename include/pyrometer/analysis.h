@@ -230,6 +230,9 @@ typedef struct pyro_layer_row {
         bandwidth_share; /* of the hardware's peak for bytes; over 1: caches served; -1 unknown */
     int64_t shared_ns; /* of its own device time: its parts of kernels that are fused over several
                         * layers, which share their time by the bytes that each writes, else evenly */
+    int64_t
+        least_ns; /* that the chip needs for the work of its ops; at most its time; -1 unknown */
+    int64_t lost_ns; /* its time beyond that; -1 unknown */
 } pyro_layer_row;
 
 /* One row per name, or per name and input shapes. */
@@ -245,6 +248,7 @@ typedef struct pyro_op_row {
     pyro_phase phase; /* with most of its device (else host) time */
     double peak_share; /* time that its flops take at the peaks of their types, of that time */
     double bytes_per_s, bandwidth_share; /* as in pyro_layer_row */
+    int64_t least_ns, lost_ns; /* as in pyro_layer_row, of the time of that work */
 } pyro_op_row;
 
 typedef struct pyro_kernel_row {
@@ -353,6 +357,16 @@ typedef struct pyro_profiler_cost {
     int64_t op_ns, memory_ns, frame_ns, builtin_ns, call_ns; /* per event */
     pyro_cost_source source;
 } pyro_profiler_cost;
+
+/*
+ * The account of work whose FLOPs or bytes are known: what the chip needs at least (FLOPs at its dense
+ * peak or bytes at its bandwidth, whichever takes longer, op by op) and the time that it took.
+ */
+typedef struct pyro_least_time {
+    int64_t known_ns; /* time of the work: device time if a device worked, else host time */
+    int64_t least_ns; /* of it, what the chip needs */
+    int64_t lost_ns; /* the rest; all three are 0 if no peak is known */
+} pyro_least_time;
 
 typedef struct pyro_collective_row {
     const char *kind; /* "allreduce", ... */
@@ -552,6 +566,7 @@ typedef struct pyro_analysis {
     const pyro_cause_place *cause_places; /* longest first */
     size_t cause_place_count;
     pyro_profiler_cost profiler_cost;
+    pyro_least_time least_time;
     const pyro_collective_row *collectives;
     size_t collective_count;
     const pyro_counter_row *counters; /* by name */

@@ -358,6 +358,9 @@ PYRO_API pyro_memory_samples pyro_memory_sampler_stop(pyro_memory_sampler *sampl
 
 /* Processors that this process may use, after affinity. */
 PYRO_API int64_t pyro_usable_cpus(void);
+/* Model of the processor: "Neoverse-N1"; "unknown". */
+#define PYRO_PROCESSOR_TEXT 80
+PYRO_API void pyro_processor_model(char model[PYRO_PROCESSOR_TEXT]);
 /* Memory of the machine; -1: unknown. */
 PYRO_API int64_t pyro_machine_memory_bytes(void);
 /* Size of one data cache of a level (1 to 4) of the first processor; -1: unknown. */

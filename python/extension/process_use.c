@@ -121,6 +121,16 @@ static PyObject *usable_cpus(PyObject *module, PyObject *unused)
     return PyLong_FromLongLong(pyro_usable_cpus());
 }
 
+static PyObject *processor_model(PyObject *module, PyObject *unused)
+{
+    char model[PYRO_PROCESSOR_TEXT];
+
+    (void)module;
+    (void)unused;
+    pyro_processor_model(model);
+    return PyUnicode_DecodeUTF8(model, (Py_ssize_t)strlen(model), "replace");
+}
+
 static PyObject *machine_memory_bytes(PyObject *module, PyObject *unused)
 {
     (void)module;
@@ -162,6 +172,7 @@ static PyMethodDef methods[] = {
      "sample_memory() -> sampler: starts sampling the resident memory in a thread."},
     {"sampled_memory", sampled_memory, METH_O, "sampled_memory(sampler) -> (mean, max): stops it."},
     {"usable_cpus", usable_cpus, METH_NOARGS, "usable_cpus() -> int"},
+    {"processor_model", processor_model, METH_NOARGS, "processor_model() -> str: its name."},
     {"machine_memory_bytes", machine_memory_bytes, METH_NOARGS, "machine_memory_bytes() -> int"},
     {"cache_eviction_bytes", cache_eviction_bytes, METH_O,
      "cache_eviction_bytes(threads) -> int: size of a buffer that evicts the caches."},

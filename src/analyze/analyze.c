@@ -222,19 +222,30 @@ static int compile_filter(regex_t *filter, const char *pattern, pyro_error *erro
     return pyro_fail(error, PYRO_ERROR_ARGUMENT, "filter '%.200s': %s", pattern, reason);
 }
 
+static void drop_op_rates(const pyro_op_row *ops, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        pyro_op_row *op = &((pyro_op_row *)ops)[i];
+        op->flops_per_s = -1;
+        op->least_ns = op->lost_ns = -1;
+    }
+}
+
 /* Where device work is missing, ops only launched it: host times say nothing about rates. */
 static void drop_host_rates(pyro_analysis *result)
 {
     bool is_missing = false;
     for (size_t i = 0; i < result->defect_count; i++)
         is_missing |= strcmp(result->defects[i].id, "no-device-events") == 0;
-    for (size_t i = 0; is_missing && i < result->op_count; i++)
-        ((pyro_op_row *)result->ops)[i].flops_per_s = -1;
-    for (size_t i = 0; is_missing && i < result->op_by_shape_count; i++)
-        ((pyro_op_row *)result->ops_by_shape)[i].flops_per_s = -1;
+    if (is_missing) {
+        drop_op_rates(result->ops, result->op_count);
+        drop_op_rates(result->ops_by_shape, result->op_by_shape_count);
+        result->least_time = (pyro_least_time){0};
+    }
     for (size_t i = 0; is_missing && i < result->layer_count; i++) {
         pyro_layer_row *layer = &((pyro_layer_row *)result->layers)[i];
         layer->flops_per_s = layer->peak_share = -1;
+        layer->least_ns = layer->lost_ns = -1;
     }
     for (size_t i = 0; is_missing && i < result->training_count; i++)
         ((pyro_training_step *)result->training)[i].flops_per_s = -1;

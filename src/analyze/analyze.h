@@ -128,6 +128,18 @@ double pyro_context_peak(const pyro_analysis_context *context, bool on_device, u
 /* The same as measured; of a device that was not measured, by its data sheet. */
 double pyro_context_reach(const pyro_analysis_context *context, bool on_device, uint8_t dtype);
 double pyro_context_bytes_reach(const pyro_analysis_context *context, bool on_device);
+/* What work takes at least, in ns: FLOPs at the peak of pyro_context_peak or bytes at the bandwidth of
+ * the data sheet (of the host: as measured), whichever takes longer; -1 when both are unknown. */
+double pyro_context_least_ns(const pyro_analysis_context *context, bool on_device, uint8_t dtype,
+                             int64_t flops, int64_t bytes);
+/* The bandwidth that it uses; 0 when unknown. */
+double pyro_context_bandwidth(const pyro_analysis_context *context, bool on_device);
+/* Whether any work ran on a device. */
+static inline bool pyro_context_on_device(const pyro_analysis_context *context)
+{
+    const size_t *count = context->category_count;
+    return count[PYRO_EVENT_KERNEL] || count[PYRO_EVENT_MEMCPY] || count[PYRO_EVENT_MEMSET];
+}
 /* Finds them for the device of the trace; needs its name and chip. */
 void pyro_context_find_peaks(pyro_analysis_context *context);
 

@@ -51,9 +51,7 @@ void pyro_context_find_peaks(pyro_analysis_context *context)
 {
     const pyro_peaks *peaks = context->options->peaks;
     pyro_analysis *result = context->result;
-    size_t *count = context->category_count;
-    bool on_device = count[PYRO_EVENT_KERNEL] || count[PYRO_EVENT_MEMCPY] ||
-                     count[PYRO_EVENT_MEMSET];
+    bool on_device = pyro_context_on_device(context);
     context->device_rates = pyro_peaks_find(peaks, result->device_name);
     context->uses_tf32 = context->device_rates && has_tf32(context->trace);
     bool is_measured = on_device ? context->device_rates != NULL
@@ -90,4 +88,21 @@ double pyro_context_bytes_reach(const pyro_analysis_context *context, bool on_de
         return on_device && context->chip ? pyro_chip_bytes_per_s(context->chip) : 0;
     double streaming = max_of(rates->elementwise_bytes_per_s, rates->reduction_bytes_per_s);
     return max_of(max_of(rates->bytes_per_s, rates->gemv_bytes_per_s), streaming);
+}
+
+double pyro_context_bandwidth(const pyro_analysis_context *context, bool on_device)
+{
+    if (on_device)
+        return context->chip ? pyro_chip_bytes_per_s(context->chip) : 0;
+    return pyro_context_bytes_reach(context, false);
+}
+
+double pyro_context_least_ns(const pyro_analysis_context *context, bool on_device, uint8_t dtype,
+                             int64_t flops, int64_t bytes)
+{
+    double peak = pyro_context_peak(context, on_device, dtype);
+    double bandwidth = pyro_context_bandwidth(context, on_device);
+    double compute_s = peak > 0 && flops > 0 ? (double)flops / peak : 0;
+    double memory_s = bandwidth > 0 && bytes > 0 ? (double)bytes / bandwidth : 0;
+    return peak > 0 || bandwidth > 0 ? 1e9 * max_of(compute_s, memory_s) : -1;
 }

@@ -18,6 +18,12 @@ int64_t pyro_usable_cpus(void)
     return pyro_count_processors();
 }
 
+void pyro_processor_model(char model[PYRO_PROCESSOR_TEXT])
+{
+    _Static_assert(PYRO_PROCESSOR_TEXT == PYRO_PROCESSOR_NAME, "one size");
+    pyro_processor_name(model);
+}
+
 int64_t pyro_machine_memory_bytes(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page_bytes = sysconf(_SC_PAGESIZE);

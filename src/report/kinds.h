@@ -19,6 +19,8 @@ typedef enum pyro_report_kind {
     PYRO_REPORT_GRAPH,
     PYRO_REPORT_DOCTOR,
     PYRO_REPORT_HISTORY,
+    PYRO_REPORT_LEARN,
+    PYRO_REPORT_REPLAY,
     PYRO_REPORT_KIND_COUNT
 } pyro_report_kind;
 

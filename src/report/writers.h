@@ -18,11 +18,15 @@
 
 /* A format of graphs that only the tool supports. */
 enum { PYRO_GRAPH_SVG = PYRO_GRAPH_GRAPHML + 1 };
+/* A format of replays beside text, JSON and CSV. */
+enum { PYRO_REPLAY_PYTHON = 200 };
 /* A format of every kind that only the tool supports. */
 enum { PYRO_PAGE = 100 };
 
 typedef struct pyro_ranking pyro_ranking; /* bench/ranking.h */
 typedef struct pyro_picture pyro_picture; /* dataflow/picture.h */
+typedef struct pyro_learn_report pyro_learn_report; /* report/predict/learn.h */
+typedef struct pyro_replay_report pyro_replay_report; /* report/predict/replay.h */
 
 /* The input of a writer: the result, in the member of its kind, and the options. */
 typedef struct pyro_report_request {
@@ -71,6 +75,8 @@ typedef struct pyro_report_request {
         } graph;
         const pyro_doctor *doctor;
         const pyro_history_report *history;
+        const pyro_learn_report *learn;
+        const pyro_replay_report *replay;
     };
 } pyro_report_request;
 

@@ -57,6 +57,7 @@ typedef struct pyro_op_detail {
     uint32_t dims; /* interned text of "Input Dims" as it stands ("[[2, 3], []]"); PYRO_NO_ID */
     uint32_t types; /* interned text of "Input type"; PYRO_NO_ID */
     uint32_t concrete; /* interned text of "Concrete Inputs"; PYRO_NO_ID */
+    uint32_t strides; /* interned text of "Input Strides"; PYRO_NO_ID */
     uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
     uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
@@ -189,6 +190,8 @@ struct pyro_trace {
     int64_t rank, world_size; /* -1 unknown */
     uint32_t backend; /* interned "nccl"; PYRO_NO_ID */
     uint32_t host; /* interned name of the machine; PYRO_NO_ID */
+    /* Of the runtime library, as it numbers them: 13000 is CUDA 13.0, 60443483 is HIP 6.4; 0. */
+    int64_t cuda_version, hip_version;
     bool has_shapes, has_stacks, has_memory;
     const pyro_recorded_data *storages, *weights; /* by id from 1, of recordings that have them */
     size_t storage_count, weight_count; /* including the empty entry 0 */

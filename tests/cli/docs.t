@@ -7,9 +7,11 @@ pyrometer-diff.1
 pyrometer-doctor.1
 pyrometer-graph.1
 pyrometer-history.1
+pyrometer-learn.1
 pyrometer-models.1
 pyrometer-python.1
 pyrometer-ranks.1
+pyrometer-replay.1
 pyrometer-report.1
 pyrometer-run.1
 pyrometer-trace.1
@@ -40,7 +42,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph trace ranks bench report history run python doctor help --help --version
+cost models check diff graph trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --format

@@ -63,6 +63,7 @@ steps_inferred
 steps_on_device
 startup
 profiler_cost
+least_time
 steps
 training
 serving
@@ -98,8 +99,8 @@ $ cd trace; pyrometer trace good-4-bare-array.json --format json | grep -E '"(de
   "device": null,
   "rank": null,
   "has_layers": false,
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null}
-    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null, "least_ns": null, "lost_ns": null}
+    {"name": "aten::mul", "shapes": "", "calls": 1, "host_total_ns": 3000, "host_self_ns": 3000, "device_total_ns": 0, "device_self_ns": 0, "flops": null, "bytes": null, "dtype": "", "flops_per_s": null, "phase": "other", "peak_share": null, "bytes_per_s": null, "bandwidth_share": null, "least_ns": null, "lost_ns": null}
     "device": null,
     "peak_bytes": null,
     {"cause": "ops", "op": "aten::mul", "layer": "", "line": "", "sync": "", "phase": "other", "time_ns": 3000, "profiler_ns": 760, "stretches": 1}
@@ -118,10 +119,10 @@ Ops:
   aten::linear      1  20.0 us  18.2%   4.02 G  fp32       80.0 us
 
 Work of these ops (from shapes) and its rates:
-  Op              FLOPs     Moved   FLOP/s  Peak      B/s  Peak
+  Op              FLOPs     Moved  Peak  Bandwidth  Least  Lost
   -------------------------------------------------------------
-  aten::relu     1.60 k  12.5 KiB  53.33 M     -  426.7 M     -
-  aten::linear  321.6 k  38.5 KiB   4.02 G     -  492.5 M     -
+  aten::relu     1.60 k  12.5 KiB     -          -      -     -
+  aten::linear  321.6 k  38.5 KiB     -          -      -     -
   Peak: not measured on this machine; run pyrometer doctor --calibrate.
 
 ================================================================================
@@ -177,10 +178,10 @@ Layers:
   Device total                                   100.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer            FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
-  ---------------------------------------------------------------------------
-  Net_0.Linear_0  8.32 k  4.06 KiB          -  237.7 M  <0.1%  118.9 M  <0.1%
-  Net_0.Linear_1  8.32 k  4.06 KiB          -  237.7 M  <0.1%  118.9 M  <0.1%
+  Layer            FLOPs     Moved   Peak      B/s   Peak  Least     Lost
+  -----------------------------------------------------------------------
+  Net_0.Linear_0  8.32 k  4.06 KiB  <0.1%  118.9 M  <0.1%   0 ns  35.0 us
+  Net_0.Linear_1  8.32 k  4.06 KiB  <0.1%  118.9 M  <0.1%   0 ns  35.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -213,9 +214,9 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
-  ----------------------------------------------------------------------------
-  Net_0.Linear_1  16.64 k  8.13 KiB        0 B  237.7 M  <0.1%  118.9 M  <0.1%
+  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
+  ------------------------------------------------------------------------
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 

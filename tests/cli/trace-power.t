@@ -96,11 +96,11 @@ Ops (top 3 of 75 by device time):
   aten::cudnn_b…_norm_backward     40  718.0 us  11.9%  553.5 G  fp32    1.50 ms
 
 Work of these ops (from shapes) and its rates:
-  Op                            FLOPs      Moved   FLOP/s   Peak      B/s   Peak
+  Op                      FLOPs      Moved   Peak  Bandwidth     Least      Lost
   ------------------------------------------------------------------------------
-  aten::convolution_backward  112.3 G  579.2 MiB  41.27 T  10.3%  223.2 G   5.6%
-  aten::cudnn_convolution     58.03 G  370.0 MiB  55.67 T  13.9%  372.2 G   9.3%
-  aten::cudnn_…norm_backward  397.4 M  455.0 MiB  553.5 G   0.1%  664.5 G  16.6%
+  aten::con…n_backward  112.3 G  579.2 MiB  10.3%       5.6%  242.0 us   2.48 ms
+  aten::cud…onvolution  58.03 G  370.0 MiB  13.9%       9.3%  128.9 us  913.5 us
+  aten::cud…m_backward  397.4 M  455.0 MiB   0.1%      16.6%   99.4 us  618.6 us
   Peak: of products of that type and of memory, measured on NVIDIA H200 on
   2026-11-17.
 

@@ -23,18 +23,18 @@ Layers:
   Device total                                     6.04 ms  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer      FLOPs      Moved  Allocated   FLOP/s   Peak      B/s   Peak
+  Layer      FLOPs      Moved   Peak      B/s   Peak     Least      Lost
   ----------------------------------------------------------------------
-  layer4   39.50 G  331.5 MiB          -  32.35 T   6.5%  284.7 G   5.9%
-  layer1   44.65 G  885.4 MiB          -  37.49 T   7.6%  779.5 G  16.2%
-  layer3   39.54 G  326.8 MiB          -  39.67 T   8.0%  343.8 G   7.2%
-  layer2   39.62 G  569.4 MiB          -  42.20 T   8.5%  636.0 G  13.3%
-  bn1      218.4 M  245.0 MiB          -  533.7 G   0.1%  627.9 G  13.1%
-  conv1     7.55 G  116.6 MiB          -  22.09 T   4.5%  357.6 G   7.5%
-  maxpool  32.11 M  196.0 MiB          -  149.5 G  <0.1%  956.6 G  19.9%
-  relu     25.69 M  245.0 MiB          -  463.5 G  <0.1%   4.64 T  96.6%
-  fc       49.18 M   12.1 MiB          -   1.13 T   0.2%  290.9 G   6.1%
-  avgpool  802.8 k   4.63 MiB          -  80.42 G  <0.1%  485.8 G  10.1%
+  layer4   39.50 G  331.5 MiB   6.5%  284.7 G   5.9%  102.0 us   1.12 ms
+  layer1   44.65 G  885.4 MiB   7.6%  779.5 G  16.2%  228.9 us  962.1 us
+  layer3   39.54 G  326.8 MiB   8.0%  343.8 G   7.2%  124.2 us  872.5 us
+  layer2   39.62 G  569.4 MiB   8.5%  636.0 G  13.3%  170.0 us  768.8 us
+  bn1      218.4 M  245.0 MiB   0.1%  627.9 G  13.1%   53.5 us  355.6 us
+  conv1     7.55 G  116.6 MiB   4.5%  357.6 G   7.5%   25.5 us  316.4 us
+  maxpool  32.11 M  196.0 MiB  <0.1%  956.6 G  19.9%   42.8 us  172.0 us
+  relu     25.69 M  245.0 MiB  <0.1%   4.64 T  96.6%   53.5 us   1.91 us
+  fc       49.18 M   12.1 MiB   0.2%  290.9 G   6.1%   2.63 us   40.9 us
+  avgpool  802.8 k   4.63 MiB  <0.1%  485.8 G  10.1%   1.01 us   8.98 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -54,10 +54,10 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
-  ----------------------------------------------------------------------------
-  Net_0.Linear_0  16.64 k  8.13 KiB   14.0 KiB  237.7 M  <0.1%  118.9 M  <0.1%
-  Net_0.Linear_1  16.64 k  8.13 KiB        0 B  237.7 M  <0.1%  118.9 M  <0.1%
+  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
+  ------------------------------------------------------------------------
+  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -78,10 +78,10 @@ Layers (times include sublayers, self excludes them):
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved  Allocated   FLOP/s   Peak      B/s   Peak
-  ----------------------------------------------------------------------------
-  Net_0.Linear_0  16.64 k  8.13 KiB   14.0 KiB  237.7 M  <0.1%  118.9 M  <0.1%
-  Net_0.Linear_1  16.64 k  8.13 KiB        0 B  237.7 M  <0.1%  118.9 M  <0.1%
+  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
+  ------------------------------------------------------------------------
+  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -97,10 +97,10 @@ Ops (top 2 of 7 by device time):
   aten::mm         4  60.0 us  30.0%  273.1 M  fp32   180.0 us
 
 Work of these ops (from shapes) and its rates:
-  Op             FLOPs     Moved   FLOP/s   Peak      B/s   Peak
-  --------------------------------------------------------------
-  aten::addmm  16.90 k  8.25 KiB  211.2 M  <0.1%  105.6 M  <0.1%
-  aten::mm     16.38 k  8.00 KiB  273.1 M  <0.1%  136.5 M  <0.1%
+  Op             FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  ----------------------------------------------------------------
+  aten::addmm  16.90 k  8.25 KiB  <0.1%      <0.1%   2 ns  80.0 us
+  aten::mm     16.38 k  8.00 KiB  <0.1%      <0.1%   2 ns  60.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -299,9 +299,9 @@ Ops:
   aten::addmm      4  80.0 us  40.0%  211.2 M  fp32   220.0 us
 
 Work of these ops (from shapes) and its rates:
-  Op             FLOPs     Moved   FLOP/s   Peak      B/s   Peak
-  --------------------------------------------------------------
-  aten::addmm  16.90 k  8.25 KiB  211.2 M  <0.1%  105.6 M  <0.1%
+  Op             FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  ----------------------------------------------------------------
+  aten::addmm  16.90 k  8.25 KiB  <0.1%      <0.1%   2 ns  80.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -312,19 +312,19 @@ ProfilerStep#1,1,1000000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,300
 ProfilerStep#2,2,2100000,1000000,90000,0,0,10000,10000,900000,350000,0,40000,30000,10000,20000,100000,6,2120000,860000,0
 
 $ cd trace; pyrometer trace good-1-training.json --format csv
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns
-Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
-Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
-Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,0,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns,least_ns,lost_ns
+Net_0,Net,,0,2,2,400000,80000,80000,0,320000,0,60000,0,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0,0,140000
+Net_0.Linear_0,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0,0,70000
+Net_0.Linear_1,Linear,0,1,2,2,160000,160000,40000,40000,160000,160000,30000,30000,4,16640,8320,"[[8, 16], [16, 16], [16]]",8192,0,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0,0,70000
 
 $ cd trace; pyrometer trace good-1-training.json --format csv --depth 0
-path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns
-Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0
+path,class,parent,depth,calls,backward_calls,forward_host_ns,forward_host_self_ns,forward_device_ns,forward_device_self_ns,backward_host_ns,backward_host_self_ns,backward_device_ns,backward_device_self_ns,kernels,flops,bytes,shapes,macs,allocated_bytes,dtype,flops_per_s,peak_share,bytes_per_s,bandwidth_share,shared_ns,least_ns,lost_ns
+Net_0,Net,,0,2,2,400000,400000,80000,80000,320000,320000,60000,60000,8,33280,16640,"[[8, 16], [16, 16], [16]]",16384,14336,float32,2.37714e+08,4.80716e-07,1.18857e+08,3.54797e-05,0,0,140000
 
 $ cd trace; pyrometer trace good-10-odd-names.json.gz --format csv --by op
-name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,dtype,flops_per_s,phase,peak_share,bytes_per_s,bandwidth_share
-'=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,,,other,,,
-"say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,,,other,,,
+name,shapes,calls,host_total_ns,host_self_ns,device_total_ns,device_self_ns,flops,bytes,dtype,flops_per_s,phase,peak_share,bytes_per_s,bandwidth_share,least_ns,lost_ns
+'=cmd|' /C calc'!A0,,1,10000,5000,5000,5000,,,,,other,,,,,
+"say ""hi"" \ é中🔥 ?[31m",,1,10000,10000,0,0,,,,,other,,,,,
 
 $ cd trace; pyrometer trace good-3-cpu-only.json good-1-training.json --format csv --by kernel
 file,name,short_name,op,shapes,category,calls,total_ns,min_ns,max_ns,median_ns,tensor_core,occupancy_percent,waves,outliers,source

@@ -22,6 +22,7 @@ Where the time went (2 steps, median 32.4 ms):
   Device time: forward 26.9%, backward 62.9%, optimizer 10.1%, other <0.1%
   Categories: convolution 44.3%, copy 19.3%, norm 17.6%, optimizer 10.1%,
               elementwise 4.6%, reduction 3.6%
+  Least time: 802.7 us of 5.43 ms with known work (14.8%); 4.63 ms lost
 
 Findings (top 3 of 5 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
@@ -112,6 +113,7 @@ Where the time went:
   Device time: forward 100.0%
   Categories: gemm 81.6%, attention 11.4%, norm 3.1%, elementwise 2.0%,
               convolution 1.4%
+  Least time: 126.9 us of 3.04 ms with known work (4.2%); 2.92 ms lost
 
 Findings (top 3 of 5 by gain):
   1. The host works before it launches the first kernel, at
@@ -202,6 +204,7 @@ Where the time went (2 steps, median 1.00 ms):
     after last kernel    120.0 us    6.0%  ##
   Device time: forward 40.0%, backward 30.0%, optimizer 10.0%, other 20.0%
   Categories: gemm 70.0%, copy 10.0%, optimizer 10.0%, reduction 10.0%
+  Least time: 4 ns of 140.0 us with known work (<0.1%); 140.0 us lost
 
 Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at train.py(12): step (up
@@ -405,6 +408,7 @@ Where the time went:
     before first kernel   10.0 us   16.1%  ######
     launch not in file    5.00 us    8.1%  ###
   Categories: elementwise 92.6%, copy 7.4%
+  Least time: 0 ns of 25.0 us with known work (0.0%); 25.0 us lost
 
 Ops:
   Op          Calls     Self  Share   FLOP/s  Type  Host self

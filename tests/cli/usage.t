@@ -17,6 +17,8 @@ Commands:
   history   keep results over commits, find where they changed, alert
   run       run a Python program and record what its models do
   python    run a Python program with @capture_model switched on
+  learn     keep how efficiently ops ran, for predictions
+  replay    write a script that runs ops of a trace again
   doctor    check what works on this machine, and how to fix what does not
   help      show the help of a command: pyrometer help cost
 

@@ -196,6 +196,7 @@ def describe() -> dict[str, str]:
         "pyrometer": _core.version,
         "host": socket.gethostname(),
         "machine": platform.machine(),
+        "processor": _core.processor_model(),
         "threads": str(torch.get_num_threads()),
         "process": str(os.getpid()),
     }

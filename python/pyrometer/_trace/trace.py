@@ -301,6 +301,11 @@ class Trace:
         return dict(self._data["profiler_cost"])
 
     @property
+    def least_time(self) -> dict[str, int]:
+        """What the chip needs at least of the time of ops whose work is known, and the rest."""
+        return dict(self._data["least_time"])
+
+    @property
     def serving_summary(self) -> dict[str, Any]:
         """Engine, sizes of attention and rates in the steady state, of a serving engine's trace."""
         return dict(self._data["serving_summary"])

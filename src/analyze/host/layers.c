@@ -16,6 +16,7 @@ typedef struct layers_state {
     uint8_t *has_backward; /* by call */
     uint8_t *is_inside_itself; /* by call */
     int64_t *flops_of_dtype; /* by layer and pyro_dtype */
+    bool on_device;
     bool has_inputs;         /* calls have their input shapes */
 } layers_state;
 
@@ -82,8 +83,11 @@ static int init_layers(void *data, pyro_analysis_context *context)
                                           .flops_per_s = -1,
                                           .peak_share = -1,
                                           .bytes_per_s = -1,
-                                          .bandwidth_share = -1};
+                                          .bandwidth_share = -1,
+                                          .least_ns = -1,
+                                          .lost_ns = -1};
     }
+    state->on_device = pyro_context_on_device(context);
     return PYRO_OK;
 }
 
@@ -198,6 +202,10 @@ static void add_op(layers_state *state, const pyro_analysis_context *context, ui
     add_price(&row->flops, price->flops);
     add_price(&row->bytes, price->bytes);
     add_price(&row->macs, price->macs);
+    if (price->flops > 0 || price->bytes > 0)
+        add_price(&row->least_ns,
+                  (int64_t)pyro_context_least_ns(context, state->on_device, price->dtype,
+                                                 price->flops, price->bytes));
     if (price->dtype < PYRO_DTYPE_COUNT)
         add_price(
             &state->flops_of_dtype[(size_t)(row - state->rows) * PYRO_DTYPE_COUNT + price->dtype],
@@ -263,6 +271,7 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
         add_price(&parent->flops, row->flops);
         add_price(&parent->bytes, row->bytes);
         add_price(&parent->macs, row->macs);
+        add_price(&parent->least_ns, row->least_ns);
         add_price(&parent->allocated_bytes, row->allocated_bytes);
         for (size_t d = 0; d < PYRO_DTYPE_COUNT; d++)
             add_price(&state->flops_of_dtype[row->parent * PYRO_DTYPE_COUNT + d],
@@ -281,6 +290,15 @@ static bool has_replays(const pyro_analysis_context *context)
     return false;
 }
 
+/* Caches may have served a layer faster than its memory could: it needs at most its time. */
+static void set_lost(pyro_layer_row *row, int64_t time_ns)
+{
+    if (row->least_ns < 0)
+        return;
+    row->least_ns = row->least_ns < time_ns ? row->least_ns : time_ns;
+    row->lost_ns = time_ns - row->least_ns;
+}
+
 /* Work per time, compared with the peak of where it ran. */
 static void rate_row(const layers_state *state, const pyro_analysis_context *context, size_t index)
 {
@@ -296,6 +314,9 @@ static void rate_row(const layers_state *state, const pyro_analysis_context *con
             most = d;
     if (flops[most] > 0)
         row->dtype = pyro_dtype_name((pyro_dtype)most);
+    if (time_ns <= 0 || on_device != state->on_device || (on_device && has_replays(context)))
+        row->least_ns = -1;
+    set_lost(row, time_ns);
     if (time_ns <= 0 || (on_device && has_replays(context)))
         return;
     if (row->bytes > 0) {

@@ -26,7 +26,9 @@ typedef struct op_row {
     int64_t calls, host_total_ns, host_self_ns, device_total_ns, device_self_ns;
     int64_t flops, bytes;
     int64_t host_work_ns, device_work_ns; /* without ops inside that have FLOPs or bytes */
-    double peak_s;         /* that its FLOPs take at the peaks of their types */
+    double peak_s;         /* that its FLOPs take at the peaks of their types, as measured */
+    double least_s;        /* the same by the data sheet */
+    int64_t known_ns, least_ns; /* time of its known work, and what the chip needs of it */
     int64_t unknown_flops; /* of types without a known peak */
     uint64_t dtypes; /* bits (1 << pyro_dtype) of first tensors */
     int64_t host_by_phase[PYRO_PHASE_COUNT], device_by_phase[PYRO_PHASE_COUNT];
@@ -125,8 +127,7 @@ static void add_price(int64_t *sum, int64_t price)
 
 static bool is_on_host(const pyro_analysis_context *context)
 {
-    const size_t *count = context->category_count;
-    return !count[PYRO_EVENT_KERNEL] && !count[PYRO_EVENT_MEMCPY] && !count[PYRO_EVENT_MEMSET];
+    return !pyro_context_on_device(context);
 }
 
 /* Adds the time of FLOPs at the peak; what is moved from an op is negative there. */
@@ -137,8 +138,10 @@ static void add_peak_time(const pyro_analysis_context *context, op_row *rows[2],
     uint8_t dtype = detail == PYRO_NO_ID ? (uint8_t)PYRO_DTYPE_UNKNOWN
                                          : pyro_context_op_kind(context, detail)->dtype;
     double peak = pyro_context_reach(context, !is_on_host(context), dtype);
+    double highest = pyro_context_peak(context, !is_on_host(context), dtype);
     for (int i = 0; i < 2; i++) {
         rows[i]->peak_s += peak > 0 ? (double)flops / peak : 0;
+        rows[i]->least_s += highest > 0 ? (double)flops / highest : 0;
         rows[i]->unknown_flops += peak > 0 ? 0 : flops;
     }
 }
@@ -300,6 +303,29 @@ static int merge_only_children(ops_state *state, pyro_analysis_context *context)
     return PYRO_OK;
 }
 
+/* What the chip needs of the time of each op's work: calls with equal shapes need the same. */
+static void find_least(ops_state *state, pyro_analysis_context *context)
+{
+    pyro_least_time *all = &context->result->least_time;
+    bool on_device = pyro_context_on_device(context);
+    double bandwidth = pyro_context_bandwidth(context, on_device);
+    for (size_t i = 0; i < state->shapes.count; i++) {
+        op_row *row = &state->shapes.rows[i], *name = &state->names.rows[row->by_name];
+        int64_t work_ns = on_device ? row->device_work_ns : row->host_work_ns;
+        double memory_s = bandwidth > 0 && row->bytes > 0 ? (double)row->bytes / bandwidth : 0;
+        double least_ns = 1e9 * (row->least_s > memory_s ? row->least_s : memory_s);
+        if (work_ns <= 0 || least_ns <= 0)
+            continue;
+        row->known_ns = work_ns;
+        row->least_ns = least_ns < (double)work_ns ? (int64_t)least_ns : work_ns;
+        name->known_ns += row->known_ns;
+        name->least_ns += row->least_ns;
+        all->known_ns += row->known_ns;
+        all->least_ns += row->least_ns;
+    }
+    all->lost_ns = all->known_ns - all->least_ns;
+}
+
 static pyro_phase main_phase(const op_row *row)
 {
     const int64_t *by_phase = row->device_self_ns > 0 ? row->device_by_phase : row->host_by_phase;
@@ -382,7 +408,10 @@ static int publish(pyro_analysis_context *context, const op_table *table, bool w
                                     .flops = row->flops,
                                     .bytes = row->bytes,
                                     .dtype = dtype,
-                                    .phase = main_phase(row)};
+                                    .phase = main_phase(row),
+                                    .least_ns = row->known_ns > 0 ? row->least_ns : -1,
+                                    .lost_ns = row->known_ns > 0 ? row->known_ns - row->least_ns
+                                                                 : -1};
         set_rates(context, row, &rows[count++]);
     }
     if (count)
@@ -397,6 +426,7 @@ static int finish_ops(void *data, pyro_analysis_context *context)
     ops_state *state = data;
     pyro_analysis *result = context->result;
     int status = merge_only_children(state, context);
+    find_least(state, context);
     if (status == PYRO_OK)
         status = publish(context, &state->names, false, &result->ops, &result->op_count);
     if (status == PYRO_OK)

@@ -62,3 +62,25 @@ void pyro_cell_rate(pyro_table *table, double per_s)
     pyro_table_cell(table,
                     per_s > 0 && per_s < 9e18 ? pyro_format_count(text, (int64_t)per_s) : "-");
 }
+
+void pyro_cell_shapes(pyro_table *table, const char *shapes)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    bool inside = false;
+
+    for (const char *at = shapes; *at != '\0'; at++) {
+        if (*at >= '0' && *at <= '9') {
+            if (!inside && text.length > 0)
+                pyro_buf_adds(&text, ", ");
+            pyro_buf_addc(&text, *at);
+            inside = true;
+        } else if (*at == ',' && inside) {
+            pyro_buf_addc(&text, 'x');
+        } else if (*at == '[' || *at == ']') {
+            inside = false;
+        }
+    }
+    pyro_table_cell(table, text.data);
+    table->failed = table->failed || text.failed;
+    pyro_buf_free(&text);
+}

@@ -182,6 +182,16 @@ static void write_profiler_cost(pyro_json_writer *writer, const pyro_profiler_co
     pyro_json_end_object(writer);
 }
 
+static void write_least_time(pyro_json_writer *writer, const pyro_least_time *least)
+{
+    pyro_json_key(writer, "least_time");
+    pyro_json_begin_object(writer);
+    pyro_json_member_integer(writer, "known_ns", least->known_ns);
+    pyro_json_member_integer(writer, "least_ns", least->least_ns);
+    pyro_json_member_integer(writer, "lost_ns", least->lost_ns);
+    pyro_json_end_object(writer);
+}
+
 static void write_known(pyro_json_writer *writer, double number)
 {
     if (number < 0)
@@ -308,6 +318,7 @@ static void write_head(pyro_json_writer *writer, const pyro_trace *trace,
     pyro_json_member_boolean(writer, "steps_on_device", analysis->steps_on_device);
     write_startup(writer, &analysis->startup);
     write_profiler_cost(writer, &analysis->profiler_cost);
+    write_least_time(writer, &analysis->least_time);
 }
 
 /* Members that follow some tables and are not plain tables, such as memory. */

@@ -28,29 +28,6 @@ static void cell_decimal(pyro_table *table, double value)
         pyro_table_cellf(table, "%.1f", value);
 }
 
-/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": arguments that are not tensors are omitted. */
-static void cell_shapes(pyro_table *table, const char *shapes)
-{
-    pyro_buf text = PYRO_BUF_INIT;
-    bool inside = false;
-
-    for (const char *at = shapes; *at != '\0'; at++) {
-        if (*at >= '0' && *at <= '9') {
-            if (!inside && text.length > 0)
-                pyro_buf_adds(&text, ", ");
-            pyro_buf_addc(&text, *at);
-            inside = true;
-        } else if (*at == ',' && inside) {
-            pyro_buf_addc(&text, 'x');
-        } else if (*at == '[' || *at == ']') {
-            inside = false;
-        }
-    }
-    pyro_table_cell(table, text.data);
-    table->failed = table->failed || text.failed;
-    pyro_buf_free(&text);
-}
-
 /* "float32, bfloat16" as "fp32, bf16". */
 static void cell_dtypes(pyro_table *table, const char *dtypes)
 {
@@ -81,7 +58,7 @@ static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_
 
     pyro_table_cell(table, row->name);
     if (layout == OPS_BY_SHAPE)
-        cell_shapes(table, row->shapes);
+        pyro_cell_shapes(table, row->shapes);
     pyro_cell_count(table, row->calls);
     pyro_cell_duration(table, self_ns);
     pyro_cell_share(table, self_ns, w->whole_ns);

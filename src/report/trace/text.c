@@ -282,6 +282,7 @@ static void write_where(pyro_trace_writer *w)
                       pyro_format_duration(lag, lag_ns));
     if (w->on_host) {
         pyro_write_trace_host_parts(w, write_part);
+        pyro_write_trace_least(w);
         return;
     }
     write_part(w, "Compute", sum.compute_ns, sum.span_ns);
@@ -296,6 +297,7 @@ static void write_where(pyro_trace_writer *w)
     write_idle(w, sum.span_ns);
     write_phases(w, &sum);
     write_kinds(w);
+    pyro_write_trace_least(w);
 }
 
 static void write_warnings(pyro_trace_writer *w, const pyro_trace *trace)

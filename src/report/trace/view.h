@@ -26,6 +26,8 @@ void pyro_write_trace_layers(pyro_trace_writer *w);
 /* Below the layers: their work and their time. Nothing when no layer has known work. */
 void pyro_write_trace_work(pyro_trace_writer *w);
 /* The same below the ops. */
+/* What the chip needs at least of the time of known work; nothing if that is unknown. */
+void pyro_write_trace_least(pyro_trace_writer *w);
 void pyro_write_trace_op_work(pyro_trace_writer *w);
 void pyro_write_trace_stacks(pyro_trace_writer *w);
 void pyro_write_trace_memory(pyro_trace_writer *w);
@@ -74,6 +76,8 @@ void pyro_cell_count(pyro_table *table, int64_t count);
 /* A layer's path, cut when it is longer than a third of the line; "-" when missing. */
 void pyro_cell_layer(const pyro_trace_writer *w, pyro_table *table, const char *path);
 /* "12.30 T"; "-" when unknown. */
+/* "[[8, 16], [], [16, 4]]" as "8x16, 16x4": arguments that are not tensors are omitted. */
+void pyro_cell_shapes(pyro_table *table, const char *shapes);
 void pyro_cell_rate(pyro_table *table, double per_s);
 
 #endif

@@ -8,18 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDE = 100, NAME_ROOM = 22 };
+enum { WIDE = 110, NAME_ROOM = 22 };
 
 static const pyro_table_column layer_columns[] = {
-    {"Layer", false, true},     {"FLOPs", true, false},  {"Moved", true, false},
-    {"Allocated", true, false}, {"FLOP/s", true, false}, {"Peak", true, false},
-    {"B/s", true, false},       {"Peak", true, false},   {"MACs", true, false},
-    {"Time", true, false},
+    {"Layer", false, true}, {"FLOPs", true, false},     {"Moved", true, false},
+    {"Peak", true, false},  {"B/s", true, false},       {"Peak", true, false},
+    {"Least", true, false}, {"Lost", true, false},      {"FLOP/s", true, false},
+    {"Time", true, false},  {"Allocated", true, false}, {"MACs", true, false},
 };
 
 static const pyro_table_column op_columns[] = {
-    {"Op", false, true},   {"FLOPs", true, false}, {"Moved", true, false}, {"FLOP/s", true, false},
-    {"Peak", true, false}, {"B/s", true, false},   {"Peak", true, false},
+    {"Op", false, true},   {"FLOPs", true, false},     {"Moved", true, false},
+    {"Peak", true, false}, {"Bandwidth", true, false}, {"Least", true, false},
+    {"Lost", true, false}, {"FLOP/s", true, false},    {"B/s", true, false},
 };
 
 static void cell_amount(pyro_table *table, int64_t amount,
@@ -46,14 +47,16 @@ static void add_layer(pyro_trace_writer *w, pyro_table *table, const pyro_layer_
     pyro_buf_free(&name);
     cell_amount(table, row->flops, pyro_format_count);
     cell_amount(table, row->bytes, pyro_format_bytes);
-    cell_amount(table, row->allocated_bytes, pyro_format_bytes);
-    pyro_cell_rate(table, row->flops_per_s);
     cell_part(table, row->peak_share);
     pyro_cell_rate(table, row->bytes_per_s);
     cell_part(table, row->bandwidth_share);
+    cell_amount(table, row->least_ns, pyro_format_duration);
+    cell_amount(table, row->lost_ns, pyro_format_duration);
     if (w->options->width >= WIDE) {
-        cell_amount(table, row->macs, pyro_format_count);
+        pyro_cell_rate(table, row->flops_per_s);
         pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
+        cell_amount(table, row->allocated_bytes, pyro_format_bytes);
+        cell_amount(table, row->macs, pyro_format_count);
     }
 }
 
@@ -98,7 +101,7 @@ void pyro_write_trace_work(pyro_trace_writer *w)
         pyro_text_heading(
             w->buf,
             "\nPredicted (from shapes) and measured cost, including sublayers:", w->options->color);
-        pyro_table_init(&table, layer_columns, w->options->width >= WIDE ? 10 : 8);
+        pyro_table_init(&table, layer_columns, w->options->width >= WIDE ? 12 : 8);
         for (size_t i = 0; i < shown; i++)
             add_layer(w, &table, rows[i]);
         pyro_trace_draw(w, &table);
@@ -107,15 +110,19 @@ void pyro_write_trace_work(pyro_trace_writer *w)
     free(rows);
 }
 
-static void add_op(pyro_table *table, const pyro_op_row *row)
+static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_row *row)
 {
     pyro_table_cell(table, row->name);
     cell_amount(table, row->flops, pyro_format_count);
     cell_amount(table, row->bytes, pyro_format_bytes);
-    pyro_cell_rate(table, row->flops_per_s);
     cell_part(table, row->peak_share);
-    pyro_cell_rate(table, row->bytes_per_s);
     cell_part(table, row->bandwidth_share);
+    cell_amount(table, row->least_ns, pyro_format_duration);
+    cell_amount(table, row->lost_ns, pyro_format_duration);
+    if (w->options->width >= WIDE) {
+        pyro_cell_rate(table, row->flops_per_s);
+        pyro_cell_rate(table, row->bytes_per_s);
+    }
 }
 
 void pyro_write_trace_op_work(pyro_trace_writer *w)
@@ -133,10 +140,28 @@ void pyro_write_trace_op_work(pyro_trace_writer *w)
         return;
     pyro_text_heading(w->buf,
                       "\nWork of these ops (from shapes) and its rates:", w->options->color);
-    pyro_table_init(&table, op_columns, sizeof op_columns / sizeof *op_columns);
+    pyro_table_init(&table, op_columns, w->options->width >= WIDE ? 9 : 7);
     for (size_t i = 0; i < shown; i++)
         if (analysis->ops[i].flops_per_s >= 0 || analysis->ops[i].bytes_per_s >= 0)
-            add_op(&table, &analysis->ops[i]);
+            add_op(w, &table, &analysis->ops[i]);
     pyro_trace_draw(w, &table);
     write_source(w, has_peak);
+}
+
+/* "Least time: 12.1 ms of 40.2 ms with known work (30.1%); 28.1 ms lost". */
+void pyro_write_trace_least(pyro_trace_writer *w)
+{
+    const pyro_least_time *least = &w->analysis->least_time;
+    char needed[PYRO_UNIT_TEXT], known[PYRO_UNIT_TEXT], lost[PYRO_UNIT_TEXT], share[PYRO_UNIT_TEXT];
+    pyro_buf text = PYRO_BUF_INIT;
+
+    if (least->known_ns <= 0)
+        return;
+    pyro_buf_addf(&text, "Least time: %s of %s with known work (%s); %s lost",
+                  pyro_format_duration(needed, least->least_ns),
+                  pyro_format_duration(known, least->known_ns),
+                  pyro_format_share(share, (double)least->least_ns, (double)least->known_ns),
+                  pyro_format_duration(lost, least->lost_ns));
+    pyro_text_wrap(w->buf, pyro_text_part(w->buf, &text), 2, 14, w->options->width);
+    pyro_buf_free(&text);
 }

@@ -55,6 +55,7 @@ static bool append_ops(appender *appender, const pyro_trace *batch)
         op.dims = text_of(appender, op.dims);
         op.types = text_of(appender, op.types);
         op.concrete = text_of(appender, op.concrete);
+        op.strides = text_of(appender, op.strides);
         op.stack = text_of(appender, op.stack);
         op.outputs = text_of(appender, op.outputs);
         op.path = text_of(appender, op.path);

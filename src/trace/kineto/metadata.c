@@ -12,8 +12,9 @@ typedef struct metadata_reader {
     bool no_memory;
 } metadata_reader;
 
-static const char *const keys[] = {"deviceProperties", "distributedInfo", "baseTimeNanoseconds",
-                                   "pyrometer", "host_name"};
+static const char *const keys[] = {"deviceProperties",   "distributedInfo", "baseTimeNanoseconds",
+                                   "pyrometer",          "host_name",       "cuda_runtime_version",
+                                   "hip_runtime_version"};
 #define MOST_NOTES 1000
 
 bool pyro_kineto_is_metadata(const char *key, size_t length)
@@ -174,6 +175,10 @@ int pyro_kineto_metadata(pyro_trace *trace, pyro_kineto_defects *defects, const 
             read_notes(&reader);
         else if (is_key(key, key_length, 4))
             trace->host = read_text(&reader);
+        else if (is_key(key, key_length, 5))
+            trace->cuda_version = read_number(reader.json, 0);
+        else if (is_key(key, key_length, 6))
+            trace->hip_version = read_number(reader.json, 0);
         else
             trace->base_time_ns = read_number(reader.json, 0);
         if (pyro_json_status(reader.json) != PYRO_OK)

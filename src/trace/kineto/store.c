@@ -220,6 +220,7 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
                          .dims = text_or_none(event, PYRO_FIELD_DIMS),
                          .types = text_or_none(event, PYRO_FIELD_TYPES),
                          .concrete = text_or_none(event, PYRO_FIELD_CONCRETE),
+                         .strides = text_or_none(event, PYRO_FIELD_STRIDES),
                          .stack = text_or_none(event, PYRO_FIELD_STACK),
                          .outputs = text_or_none(event, PYRO_FIELD_OUTPUTS),
                          .path = text_or_none(event, PYRO_FIELD_PATH)};

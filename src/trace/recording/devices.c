@@ -313,6 +313,7 @@ static uint32_t copy_op(joining *j, const pyro_op_detail *detail)
     copy.dims = name_in_trace(j, copy.dims, true);
     copy.types = name_in_trace(j, copy.types, true);
     copy.concrete = name_in_trace(j, copy.concrete, true);
+    copy.strides = name_in_trace(j, copy.strides, true);
     copy.outputs = name_in_trace(j, copy.outputs, true);
     copy.stack = copy.collective = copy.path = PYRO_NO_ID;
     trace->has_shapes = trace->has_shapes || copy.dims != PYRO_NO_ID;

@@ -167,6 +167,7 @@ static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
                                                      .dims = dims,
                                                      .types = PYRO_NO_ID,
                                                      .concrete = PYRO_NO_ID,
+                                                     .strides = PYRO_NO_ID,
                                                      .stack = PYRO_NO_ID,
                                                      .collective = PYRO_NO_ID,
                                                      .outputs = PYRO_NO_ID,

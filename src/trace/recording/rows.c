@@ -191,6 +191,7 @@ static bool add_op_detail(pyro_recording *recording, uint32_t row, const pyro_re
         .dims = inputs->dims,
         .types = inputs->types,
         .concrete = inputs->concrete,
+        .strides = PYRO_NO_ID,
         .stack = stack,
         .collective = PYRO_NO_ID,
         .outputs = outputs,

@@ -83,6 +83,7 @@ static inline uint32_t build_event(pyro_trace *trace, built_event event)
             .dims = PYRO_NO_ID,
             .types = PYRO_NO_ID,
             .concrete = PYRO_NO_ID,
+            .strides = PYRO_NO_ID,
             .stack = PYRO_NO_ID,
             .collective = PYRO_NO_ID,
             .outputs = PYRO_NO_ID,

@@ -1,0 +1,53 @@
+/* The inside of a table of efficiencies. */
+#ifndef PYRO_PREDICT_EFFICIENCY_TABLE_H
+#define PYRO_PREDICT_EFFICIENCY_TABLE_H
+
+#include "base/containers/arena.h"
+#include "base/containers/intern.h"
+#include "base/containers/map.h"
+#include "predict/efficiency.h"
+
+typedef struct pyro_chip pyro_chip; /* hardware/hardware.h */
+
+/* Sums over samples of logarithms of 2: their number, times, sizes, squares of time by size. */
+typedef struct pyro_efficiency_cell {
+    double samples, time, size, ratio_squares;
+} pyro_efficiency_cell;
+
+/* What lookups need of a chip. */
+typedef struct pyro_efficiency_chip_facts {
+    const pyro_chip *chip; /* NULL: not in hardware.def */
+    double least_log[16];  /* by kind: log2 ns of its fastest row, or of the most overhead */
+} pyro_efficiency_chip_facts;
+
+struct pyro_efficiency_table {
+    pyro_arena arena;
+    pyro_intern chips, libraries;
+    pyro_efficiency_row *rows;
+    size_t count, capacity;
+    pyro_map by_key; /* of rows: a hash, and the numbers after it */
+    /* Made by pyro_efficiency_prepare. */
+    pyro_efficiency_cell *cells;
+    size_t cell_count, cell_capacity;
+    pyro_map cell_of_key;
+    uint64_t *octaves; /* of each curve: a bit per octave of size that has a cell */
+    size_t curve_count, curve_capacity;
+    pyro_map curve_of_key;
+    pyro_efficiency_chip_facts *facts; /* by chip */
+};
+
+/* Adds a row whose texts are this table's. */
+int pyro_efficiency_add_row(pyro_efficiency_table *table, const pyro_efficiency_row *row,
+                            pyro_error *error);
+/* The buckets of work. */
+void pyro_efficiency_sizes(uint8_t sizes[PYRO_SIZE_COUNT], const struct pyro_op_work *work);
+/* Id of a text; PYRO_INTERN_NONE after an error: it is too long, or not plain text. */
+uint32_t pyro_efficiency_chip_id(pyro_efficiency_table *table, const char *name, pyro_error *error);
+uint32_t pyro_efficiency_library_id(pyro_efficiency_table *table, const char *name,
+                                    pyro_error *error);
+
+/* The table that the build embeds. */
+extern const unsigned char pyro_shipped_efficiency[];
+extern const size_t pyro_shipped_efficiency_size;
+
+#endif

@@ -1,0 +1,294 @@
+/* Finds ops that can be replayed, by the time of all their calls, and writes them into a script. */
+#include "predict/replay.h"
+
+#include "analyze/prices.h"
+#include "analyze/signature.h"
+#include "base/error.h"
+#include "base/json/json.h"
+#include "base/json/write.h"
+#include "predict/owned_times.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct whole_replay {
+    pyro_replay result; /* comes first, so that a pointer to it points to the whole */
+    pyro_arena arena;
+} whole_replay;
+
+/* "aten::mm": an operator; not a range of the profiler, nor a node of autograd. */
+static bool wants_op(const pyro_analysis_context *context, uint32_t event)
+{
+    const char *name = pyro_event_name(context->trace, event);
+    const char *colons = strstr(name, "::");
+    return context->trace->detail[event] != PYRO_NO_ID && colons && colons != name &&
+           !strpbrk(name, " .#") && strncmp(name, "autograd::", 10) != 0 &&
+           strncmp(name, "torch::", 7) != 0;
+}
+
+/* Whether a text is a list that a JSON reader accepts. */
+static bool is_list(const char *text)
+{
+    pyro_source *source = NULL;
+    pyro_json *json = NULL;
+    pyro_error error;
+    bool sound = false;
+
+    pyro_error_clear(&error);
+    if (pyro_source_open_memory(&source, text, strlen(text), &error) == PYRO_OK &&
+        pyro_json_open(&json, source, NULL, &error) == PYRO_OK &&
+        pyro_json_next(json) == PYRO_JSON_ARRAY) {
+        pyro_json_kind kind;
+        do
+            kind = pyro_json_next(json);
+        while (kind != PYRO_JSON_ERROR && kind != PYRO_JSON_END);
+        sound = kind == PYRO_JSON_END;
+    }
+    pyro_json_close(json);
+    pyro_source_close(source);
+    return sound;
+}
+
+/* An element type that a script cannot fill: of quantized tensors, or a new one. */
+static bool has_unknown_type(const char *types)
+{
+    while ((types = strchr(types, '"'))) {
+        size_t length = strcspn(++types, "\"");
+        bool is_tensor = length > 5 && memcmp(types, "c10::", 5) == 0;
+        bool is_quantized = is_tensor && (types[5] == 'q' || memcmp(types + 5, "bits", 4) == 0);
+        if (is_quantized || (is_tensor && pyro_dtype_from_cpp(types, length) == PYRO_DTYPE_UNKNOWN))
+            return true;
+        types += length;
+        types += *types == '"';
+    }
+    return false;
+}
+
+/* Whether every input is a tensor: then no scalar is missing. */
+static bool has_only_tensors(const char *types)
+{
+    while ((types = strchr(types, '"'))) {
+        size_t length = strcspn(++types, "\"");
+        if (pyro_dtype_from_cpp(types, length) == PYRO_DTYPE_UNKNOWN)
+            return false;
+        types += length;
+        types += *types == '"';
+    }
+    return true;
+}
+
+static const char *reason_of(const pyro_replay_op *op)
+{
+    if (strncmp(op->name, "aten::", 6) != 0)
+        return "an op of another library than torch: its code is not in the trace";
+    if (!op->dims[0])
+        return "its shapes were not recorded";
+    if (!op->types[0])
+        return "the types of its inputs were not recorded";
+    if (!op->concrete[0] && !has_only_tensors(op->types))
+        return "its scalars were not recorded";
+    if (has_unknown_type(op->types))
+        return "elements of a type that a script cannot make";
+    if (!is_list(op->dims) || !is_list(op->types) || (op->concrete[0] && !is_list(op->concrete)) ||
+        (op->strides[0] && !is_list(op->strides)) || (op->outputs[0] && !is_list(op->outputs)))
+        return "its inputs are damaged in the file";
+    return "";
+}
+
+static int compare_ops(const void *a, const void *b)
+{
+    const pyro_replay_op *left = a, *right = b;
+    if (left->total_ns != right->total_ns)
+        return left->total_ns < right->total_ns ? 1 : -1;
+    int order = strcmp(left->name, right->name);
+    return order ? order : strcmp(left->dims, right->dims);
+}
+
+typedef struct gatherer {
+    pyro_analysis_context context;
+    pyro_owned_times times;
+    whole_replay *whole;
+    size_t *first; /* of each kind: where its times begin */
+    uint32_t *example; /* of each kind: detail of its first call */
+    int64_t *kind_times; /* sorted by kind */
+} gatherer;
+
+static bool sort_times(gatherer *g)
+{
+    const pyro_trace *trace = g->context.trace;
+    size_t kinds = g->context.op_kind_count;
+    g->first = calloc(kinds + 2, sizeof *g->first);
+    g->example = malloc((kinds + 1) * sizeof *g->example);
+    g->kind_times = calloc(trace->count + 1, sizeof *g->kind_times);
+    if (!g->first || !g->example || !g->kind_times)
+        return false;
+    memset(g->example, 0xff, (kinds + 1) * sizeof *g->example);
+    /* Two passes: counts by kind, then times. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < trace->count; i++) {
+            if (trace->category[i] != PYRO_EVENT_OP || g->times.owner[i] != i ||
+                g->times.time_ns[i] <= 0)
+                continue;
+            uint32_t detail = trace->detail[i];
+            size_t kind = g->context.kind_of_op[detail] & ~PYRO_KIND_INSIDE;
+            if (g->example[kind] == PYRO_NO_ID)
+                g->example[kind] = detail;
+            if (pass == 0)
+                g->first[kind + 2]++;
+            else
+                g->kind_times[g->first[kind + 1]++] = g->times.time_ns[i];
+        }
+        for (size_t k = 0; pass == 0 && k < kinds; k++)
+            g->first[k + 2] += g->first[k + 1];
+    }
+    return true;
+}
+
+static pyro_replay_op make_op(const gatherer *g, size_t kind, int64_t *times, size_t count)
+{
+    const pyro_trace *trace = g->context.trace;
+    const pyro_op_kind *about = &g->context.op_kinds[kind];
+    const pyro_op_detail *detail = &trace->ops[g->example[kind]];
+    pyro_replay_op op = {.name = pyro_trace_text(trace, about->name),
+                         .dims = pyro_trace_text(trace, about->dims),
+                         .types = pyro_trace_text(trace, about->types),
+                         .concrete = pyro_trace_text(trace, about->concrete),
+                         .strides = pyro_trace_text(trace, detail->strides),
+                         .outputs = pyro_trace_text(trace, detail->outputs),
+                         .calls = (int64_t)count,
+                         .median_ns = pyro_median_ns(times, count)};
+    for (size_t i = 0; i < count; i++)
+        op.total_ns += times[i];
+    op.rejected = reason_of(&op);
+    return op;
+}
+
+static int list_ops(gatherer *g)
+{
+    size_t kinds = g->context.op_kind_count, count = 0, begin = 0;
+    pyro_replay_op *ops = pyro_arena_array(&g->whole->arena, kinds + 1, sizeof *ops);
+    if (!ops || !sort_times(g))
+        return pyro_fail_memory(g->context.error);
+    for (size_t k = 0; k < kinds; k++) {
+        size_t end = g->first[k + 1];
+        if (end > begin && k > 0) /* kind 0 is for ops of which nothing is known */
+            ops[count++] = make_op(g, k, g->kind_times + begin, end - begin);
+        begin = end;
+    }
+    if (count)
+        qsort(ops, count, sizeof *ops, compare_ops);
+    g->whole->result.ops = ops;
+    g->whole->result.count = count;
+    return PYRO_OK;
+}
+
+static int gather(gatherer *g)
+{
+    int status = pyro_price_kinds(&g->context);
+    if (status == PYRO_OK)
+        status = pyro_own_times(&g->times, &g->context, g->whole->result.on_device, wants_op)
+                     ? list_ops(g)
+                     : pyro_fail_memory(g->context.error);
+    pyro_owned_times_free(&g->times);
+    free(g->first);
+    free(g->example);
+    free(g->kind_times);
+    return status;
+}
+
+int pyro_replay_gather(pyro_replay **out, pyro_trace *trace, pyro_error *error)
+{
+    pyro_analysis_options options = {.step = -1};
+    pyro_joins joins;
+
+    *out = NULL;
+    if (!trace->has_shapes)
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "the trace has no shapes; record it with record_shapes=True");
+    whole_replay *whole = calloc(1, sizeof *whole);
+    if (!whole)
+        return pyro_fail_memory(error);
+    pyro_arena_init(&whole->arena);
+    whole->result.on_device = pyro_trace_has_kernels(trace);
+    gatherer g = {.whole = whole,
+                  .context = {.trace = trace,
+                              .joins = &joins,
+                              .options = &options,
+                              .arena = &whole->arena,
+                              .error = error}};
+    int status = pyro_joins_make(&joins, trace, &options, error);
+    if (status == PYRO_OK)
+        status = gather(&g);
+    pyro_joins_free(&joins);
+    if (status == PYRO_OK)
+        *out = &whole->result;
+    else
+        pyro_replay_free(&whole->result);
+    return status;
+}
+
+void pyro_replay_free(pyro_replay *replay)
+{
+    whole_replay *whole = (whole_replay *)replay;
+    if (!whole)
+        return;
+    pyro_arena_free(&whole->arena);
+    free(whole);
+}
+
+static void write_list(pyro_json_writer *writer, const char *key, const char *list)
+{
+    pyro_json_key(writer, key);
+    if (list[0])
+        pyro_json_raw(writer, list);
+    else
+        pyro_json_null(writer);
+}
+
+static void write_ops(pyro_buf *text, const pyro_replay *replay, size_t first, size_t last)
+{
+    pyro_json_writer writer;
+    pyro_json_writer_init(&writer, text, 0);
+    pyro_json_begin_array(&writer);
+    for (size_t i = first; i <= last && i < replay->count; i++) {
+        const pyro_replay_op *op = &replay->ops[i];
+        if (op->rejected[0])
+            continue;
+        pyro_json_begin_object(&writer);
+        pyro_json_member_string(&writer, "name", op->name);
+        pyro_json_member_string(&writer, "device", replay->on_device ? "cuda" : "cpu");
+        pyro_json_member_integer(&writer, "calls", op->calls);
+        pyro_json_member_integer(&writer, "recorded_ns", op->median_ns);
+        write_list(&writer, "dims", op->dims);
+        write_list(&writer, "types", op->types);
+        write_list(&writer, "strides", op->strides);
+        write_list(&writer, "concrete", op->concrete);
+        write_list(&writer, "outputs", op->outputs);
+        pyro_json_end_object(&writer);
+    }
+    pyro_json_end_array(&writer);
+}
+
+/* The ops are a JSON text in a string: whatever a file holds, Python does not run it. */
+void pyro_replay_write(pyro_buf *buf, const pyro_replay *replay, size_t first, size_t last)
+{
+    static const char mark[] = "\nOPS = []\n";
+    const char *script = (const char *)pyro_replay_template;
+    const char *at = memmem(script, pyro_replay_template_size, mark, sizeof mark - 1);
+    pyro_buf ops = PYRO_BUF_INIT;
+
+    if (!at) {
+        buf->failed = true;
+        return;
+    }
+    write_ops(&ops, replay, first, last);
+    pyro_buf_add(buf, script, (size_t)(at - script));
+    pyro_buf_adds(buf, "\nOPS = json.loads(\n    ");
+    if (!ops.failed)
+        pyro_json_quote(buf, ops.data, ops.length);
+    pyro_buf_adds(buf, "\n)\n");
+    at += sizeof mark - 1;
+    pyro_buf_add(buf, at, pyro_replay_template_size - (size_t)(at - script));
+    buf->failed = buf->failed || ops.failed;
+    pyro_buf_free(&ops);
+}

@@ -1,0 +1,154 @@
+/* Tests of predict/efficiency_find.c: estimates get wider with the distance to what was seen. */
+#include "predict/efficiency.h"
+#include "unit.h"
+
+#include <math.h>
+
+static struct pyro_op_work stream(uint64_t bytes)
+{
+    return (struct pyro_op_work){
+        .kind = "elementwise", .dtype = "float32", .flops = bytes / 8, .bytes = bytes};
+}
+
+static struct pyro_op_work gemm(int64_t m, int64_t n, int64_t k, const char *dtype)
+{
+    return (struct pyro_op_work){.kind = "gemm",
+                                 .dtype = dtype,
+                                 .flops = (uint64_t)(2 * m * n * k),
+                                 .bytes = (uint64_t)(2 * (m * k + n * k + m * n)),
+                                 .m = m,
+                                 .n = n,
+                                 .k = k};
+}
+
+/* An H200 that streams at 70% of 4.8 TB/s after 2 us. */
+static int64_t stream_ns(uint64_t bytes)
+{
+    return (int64_t)(2000 + (double)bytes / 4800 / 0.7);
+}
+
+static pyro_efficiency_table *streams(void)
+{
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    for (int octave = 10; octave <= 30; octave += 2) {
+        struct pyro_op_work work = stream(UINT64_C(1) << octave);
+        assert_int_equal(
+            pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", stream_ns(work.bytes), NULL),
+            PYRO_OK);
+    }
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    return table;
+}
+
+static void test_the_same_bucket(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = streams();
+    struct pyro_op_work work = stream(UINT64_C(1) << 30);
+    struct pyro_efficiency found;
+
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+    assert_int_equal(found.level, 0);
+    assert_int_equal(found.samples, 1);
+    assert_true(fabs(found.time_ns / (double)stream_ns(work.bytes) - 1) < 0.01);
+    assert_true(fabs(found.memory_share - 0.7) < 0.02);
+    assert_true(fabs(found.overhead_ns - 2000) < 50);
+    assert_true(found.low < 1 && found.low > 0.8 && found.high > 1 && found.high < 1.25);
+    double sum = found.overhead_ns + (double)work.bytes / (found.memory_share * 4800);
+    assert_true(fabs(sum / found.time_ns - 1) < 1e-6);
+    pyro_efficiency_free(table);
+}
+
+static void test_between_and_beyond_samples(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = streams();
+    struct pyro_efficiency found;
+    double range = 0;
+
+    for (int octave = 10; octave < 30; octave++) {
+        struct pyro_op_work work = stream((UINT64_C(3) << octave) / 2);
+        assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+        assert_true(fabs(found.time_ns / (double)stream_ns(work.bytes) - 1) < 0.25);
+        assert_true((double)stream_ns(work.bytes) > found.low * found.time_ns);
+        assert_true((double)stream_ns(work.bytes) < found.high * found.time_ns);
+    }
+    for (int octave = 32; octave < 40; octave += 2) {
+        struct pyro_op_work work = stream(UINT64_C(1) << octave);
+        assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+        assert_true(fabs(found.time_ns / (double)stream_ns(work.bytes) - 1) < 0.1);
+        assert_true(found.high / found.low > range);
+        range = found.high / found.low;
+    }
+    pyro_efficiency_free(table);
+}
+
+static void test_neighbours_are_wider(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = gemm(4096, 4096, 4096, "bfloat16");
+    struct pyro_efficiency same, near, far, other;
+
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 200000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &same));
+    work = gemm(4096, 4096, 6144, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &near));
+    work = gemm(256, 256, 256, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &far));
+    work = gemm(4096, 4096, 4096, "float16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &other));
+    assert_true(same.level < near.level && near.level < far.level && far.level < other.level);
+    assert_true(same.high < near.high && near.high < far.high && same.high < other.high);
+    assert_true(same.low > near.low && near.low > far.low);
+    assert_true(fabs(near.time_ns / 300000 - 1) < 0.05);
+    pyro_efficiency_free(table);
+}
+
+static void test_never_faster_than_the_peak(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = gemm(64, 64, 64, "bfloat16");
+    struct pyro_efficiency found;
+
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 2000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    work = gemm(16384, 16384, 16384, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+    assert_true(found.time_ns >= (double)work.flops / 989.5e3 - 1);
+    pyro_efficiency_free(table);
+}
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = stream(1 << 20);
+    struct pyro_efficiency found;
+
+    assert_false(pyro_efficiency_find(table, &work, "H200 SXM", &found)); /* not prepared */
+    pyro_efficiency_add(table, &work, "Neoverse-N1, 2 threads", "torch 2.11", 100000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    assert_false(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+    work.kind = "conv";
+    assert_false(pyro_efficiency_find(table, &work, "Neoverse-N1, 2 threads", &found));
+    work.kind = "magic";
+    assert_false(pyro_efficiency_find(table, &work, "Neoverse-N1, 2 threads", &found));
+    work = stream(1 << 20);
+    assert_true(pyro_efficiency_find(table, &work, "Neoverse-N1, 2 threads", &found));
+    assert_true(found.compute_share < 0 && found.memory_share < 0); /* no data sheet */
+    assert_true(fabs(found.time_ns / 100000 - 1) < 0.01);
+    pyro_efficiency_free(table);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_the_same_bucket),
+    cmocka_unit_test(test_between_and_beyond_samples),
+    cmocka_unit_test(test_neighbours_are_wider),
+    cmocka_unit_test(test_never_faster_than_the_peak),
+    cmocka_unit_test(test_unknown),
+};
+
+UNIT_TESTS(tests, NULL, NULL)
