@@ -2,6 +2,7 @@
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/options/model.h"
+#include "cli/options/train.h"
 
 #include "base/containers/buf.h"
 #include "report/text.h"
@@ -18,6 +19,7 @@ typedef struct cost_values {
     int sort;    /* a pyro_sort, or -1: not given */
     bool strict;
     pyro_pricing pricing;
+    pyro_training training;
     pyro_common common;
 } cost_values;
 
@@ -60,6 +62,7 @@ static const pyro_option_group cost_groups[] = {
     {"Sizes:", pyro_size_options, offsetof(cost_values, pricing)},
     {"One token of a language model:", pyro_decode_options, offsetof(cost_values, pricing)},
     {"Pricing:", pyro_pricing_options, offsetof(cost_values, pricing)},
+    {"Training:", pyro_train_option_table, offsetof(cost_values, training)},
     {"Python:", pyro_python_options, offsetof(cost_values, pricing)},
     {"Output:", pyro_common_options, offsetof(cost_values, common)},
     {NULL, NULL, 0},
@@ -239,17 +242,79 @@ static int price_and_write(model_list *list, const cost_values *values)
     return whole ? PYRO_EXIT_FINE : PYRO_EXIT_POLICY;
 }
 
+/* The report of a training step of one model. */
+static int write_training(const char *spec, const cost_values *values,
+                          const pyro_train_options *training, pyro_error *error, int *exit_code)
+{
+    pyro_report_options options = pyro_common_report(&values->common);
+    pyro_cost_options cost_options;
+    pyro_model *model;
+    pyro_train *train = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    int status = pyro_open_sized(&model, spec, &values->pricing, &cost_options, error);
+
+    options.top = values->top == 0 ? -1 : values->top > 0 ? (int)values->top : 0;
+    if (status == PYRO_OK)
+        status = pyro_train_compute(&train, model, &cost_options, training, error);
+    if (status == PYRO_OK)
+        status = pyro_report_train(&text, &size, train, &options, error);
+    if (status == PYRO_OK)
+        *exit_code = pyro_common_write(&values->common, text, size);
+    if (status == PYRO_OK && *exit_code == PYRO_EXIT_FINE && values->strict &&
+        !check_coverage(pyro_train_cost(train)))
+        *exit_code = PYRO_EXIT_POLICY;
+    pyro_free(text);
+    pyro_train_free(train);
+    if (model)
+        pyro_model_close(model);
+    return status;
+}
+
+static int train_and_write(const model_list *list, const cost_values *values,
+                           const pyro_train_options *training)
+{
+    int exit_code = PYRO_EXIT_FINE;
+    pyro_error error;
+
+    if (list->words.specs.count != 1)
+        return pyro_common_complain("--train prices one model at a time");
+    if (values->pricing.decode)
+        return pyro_common_complain("--train prices a step over whole sequences: not --decode");
+    pyro_error_clear(&error);
+    if (write_training(list->words.specs.items[0], values, training, &error, &exit_code) < 0)
+        return pyro_common_fail(list->words.specs.items[0], &error);
+    return exit_code;
+}
+
+static int price_or_train(model_list *list, const cost_values *values)
+{
+    pyro_train_options training;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (pyro_training_read(&training, &values->training, &error) < 0)
+        return pyro_common_fail(NULL, &error);
+    return values->training.train ? train_and_write(list, values, &training)
+                                  : price_and_write(list, values);
+}
+
 static int run_cost(const pyro_command *command, int argc, char **argv)
 {
     cost_values values = {
-        .top = -1, .sort = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
+        .top = -1,
+        .sort = -1,
+        .pricing = PYRO_PRICING_INIT,
+        .training = PYRO_TRAINING_INIT,
+        .common = PYRO_COMMON_INIT,
+    };
     pyro_words operands = {0};
     model_list list = {0};
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
         if (collect_models(&list, &values, &operands))
-            exit_code = price_and_write(&list, &values);
+            exit_code = price_or_train(&list, &values);
         else
             exit_code = pyro_common_complain("out of memory");
     }
@@ -269,6 +334,8 @@ static const pyro_example cost_examples[] = {
     {"pyrometer cost meta-llama/Llama-3.1-8B --decode --past 8192",
      "One new token of the built-in model for a Hugging Face id."},
     {"pyrometer cost model.pt2 -o cost.csv", "Every layer, for a spreadsheet."},
+    {"pyrometer cost resnet50 --batch 32 --train --checkpoint blocks",
+     "A training step: FLOPs, gradients, optimizer states, the peak of memory."},
     {"pyrometer cost small.pt2 large.pt2", "Two models side by side."},
     {"pyrometer cost model.pt2 --strict -q -o cost.json",
      "In a script: exit code 1 if an operator has no price."},

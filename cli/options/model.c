@@ -312,27 +312,41 @@ static int check_prefill(const pyro_model *model, const pyro_pricing *pricing, p
                      "--prefill is for language models; this one has no variable sequence length");
 }
 
-int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
-                     pyro_error *error)
+int pyro_open_sized(pyro_model **out, const char *spec, const pyro_pricing *pricing,
+                    pyro_cost_options *cost_options, pyro_error *error)
 {
-    pyro_cost_options options = {
+    pyro_open_options opening = {pricing->python, pricing->input_shape};
+    int status = check_phase(pricing, error);
+
+    *out = NULL;
+    *cost_options = (pyro_cost_options){
         .convention = (pyro_convention)pricing->convention,
         .dtype = pricing->dtype,
         .ridge = pricing->ridge,
         .depth = (int)pricing->depth,
     };
-    pyro_open_options opening = {pricing->python, pricing->input_shape};
+    if (status == PYRO_OK)
+        status = pricing->decode ? pyro_model_open_decode(out, spec, error)
+                                 : pyro_open_model(out, spec, &opening, error);
+    if (status == PYRO_OK)
+        status = check_prefill(*out, pricing, error);
+    if (status == PYRO_OK)
+        status = set_sizes(*out, pricing, error);
+    if (status != PYRO_OK && *out) {
+        pyro_model_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
+                     pyro_error *error)
+{
+    pyro_cost_options options;
     int status;
 
     memset(out, 0, sizeof *out);
-    status = check_phase(pricing, error);
-    if (status == PYRO_OK)
-        status = pricing->decode ? pyro_model_open_decode(&out->model, spec, error)
-                                 : pyro_open_model(&out->model, spec, &opening, error);
-    if (status == PYRO_OK)
-        status = check_prefill(out->model, pricing, error);
-    if (status == PYRO_OK)
-        status = set_sizes(out->model, pricing, error);
+    status = pyro_open_sized(&out->model, spec, pricing, &options, error);
     if (status == PYRO_OK)
         status = pyro_cost_compute(&out->cost, out->model, &options, error);
     if (status != PYRO_OK)

@@ -51,6 +51,9 @@ typedef struct pyro_priced {
     pyro_cost *cost;
 } pyro_priced;
 
+/* Opens a model and sets its sizes; `cost_options` gets those of the pricing. */
+int pyro_open_sized(pyro_model **out, const char *spec, const pyro_pricing *pricing,
+                    pyro_cost_options *cost_options, pyro_error *error);
 /* Opens a model, sets its sizes and prices it. Leaves nothing open on failure. */
 int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
                      pyro_error *error);

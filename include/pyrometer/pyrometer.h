@@ -19,6 +19,7 @@
 #include <pyrometer/share.h>
 #include <pyrometer/tables.h>
 #include <pyrometer/trace.h>
+#include <pyrometer/train_cost.h>
 #include <pyrometer/training.h>
 #include <pyrometer/version.h>
 

@@ -7,6 +7,7 @@
 #include <pyrometer/cost.h>
 #include <pyrometer/history.h>
 #include <pyrometer/trace.h>
+#include <pyrometer/train_cost.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,9 @@ typedef struct pyro_report_options {
 /* Each returns a NUL-terminated buffer that the caller frees with pyro_free(). */
 PYRO_API int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
                               const pyro_report_options *options, pyro_error *error);
+/* A training step. */
+PYRO_API int pyro_report_train(char **out, size_t *size, const pyro_train *train,
+                               const pyro_report_options *options, pyro_error *error);
 /* Several models side by side. */
 PYRO_API int pyro_report_compare(char **out, size_t *size, const pyro_cost *const *costs,
                                  size_t count, const pyro_report_options *options,

@@ -207,11 +207,46 @@ static int call_rule(void *user, const pyro_op_view *op, int64_t *macs, int64_t 
     return status;
 }
 
+/* Of a training step. */
+static int price_training(model_object *self, const pyro_cost_options *options,
+                          const pyro_train_options *training, const pyro_report_options *report,
+                          char **text, size_t *size, pyro_error *error)
+{
+    pyro_train *train = NULL;
+    int status = pyro_train_compute(&train, self->model, options, training, error);
+
+    if (status >= 0)
+        status = pyro_report_train(text, size, train, report, error);
+    pyro_train_free(train);
+    return status;
+}
+
+/* Reads None, or (optimizer, checkpoint, precision, freeze, lora) with None for a default. */
+static int read_training(PyObject *given, pyro_train_options *out, pyro_error *error)
+{
+    const char *optimizer, *checkpoint, *precision;
+
+    if (!PyArg_ParseTuple(given, "sszzz:train", &optimizer, &checkpoint, &precision, &out->freeze,
+                          &out->lora))
+        return -1;
+    int status = pyro_optimizer_parse(&out->optimizer, optimizer, error);
+    if (status >= 0)
+        status = pyro_checkpoint_parse(&out->checkpoint, checkpoint, error);
+    if (status >= 0 && precision)
+        status = pyro_precision_parse(&out->precision, precision, error);
+    return status;
+}
+
 static int price(model_object *self, const pyro_cost_options *options,
-                 const pyro_report_options *report, char **text, size_t *size, pyro_error *error)
+                 const pyro_train_options *training, const pyro_report_options *report, char **text,
+                 size_t *size, pyro_error *error)
 {
     pyro_cost *cost = NULL;
-    int status = pyro_cost_compute(&cost, self->model, options, error);
+    int status;
+
+    if (training)
+        return price_training(self, options, training, report, text, size, error);
+    status = pyro_cost_compute(&cost, self->model, options, error);
 
     if (status >= 0)
         status = pyro_report_cost(text, size, cost, report, error);
@@ -219,28 +254,33 @@ static int price(model_object *self, const pyro_cost_options *options,
     return status;
 }
 
-PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top) -> str\n\n"
-                         "Computes the model's cost and returns the report of pyro_report_cost().");
+PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top, train=None) "
+                         "-> str\n\n"
+                         "Computes the model's cost and returns the report of pyro_report_cost() "
+                         "or, with options of training, of pyro_report_train().");
 
 static PyObject *model_report(model_object *self, PyObject *args)
 {
     core_state *state = PyType_GetModuleState(Py_TYPE(self));
     int as_json, status;
     const char *convention;
-    PyObject *rule, *result = NULL;
+    PyObject *rule, *train = Py_None, *result = NULL;
     pyro_cost_options options = {0};
+    pyro_train_options training = {0};
     pyro_report_options report = {0};
     char *text = NULL;
     size_t size = 0;
     pyro_error error;
 
-    if (!PyArg_ParseTuple(args, "pszdiOi:report", &as_json, &convention, &options.dtype,
-                          &options.ridge, &options.depth, &rule, &report.top))
+    if (!PyArg_ParseTuple(args, "pszdiOi|O:report", &as_json, &convention, &options.dtype,
+                          &options.ridge, &options.depth, &rule, &report.top, &train))
         return NULL;
     pyro_error_clear(&error);
     status = pyro_convention_parse(&options.convention, convention, &error);
+    if (status >= 0 && train != Py_None)
+        status = read_training(train, &training, &error);
     if (status < 0)
-        return core_fail(state, &error, status, 0);
+        return PyErr_Occurred() ? NULL : core_fail(state, &error, status, 0);
     report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;
     report.verbose = as_json;
     if (rule != Py_None) {
@@ -251,10 +291,12 @@ static PyObject *model_report(model_object *self, PyObject *args)
     if (core_enter_model(self))
         return NULL;
     if (options.rule) {
-        status = price(self, &options, &report, &text, &size, &error);
+        status = price(self, &options, train == Py_None ? NULL : &training, &report, &text, &size,
+                       &error);
     } else {
         Py_BEGIN_ALLOW_THREADS
-        status = price(self, &options, &report, &text, &size, &error);
+        status = price(self, &options, train == Py_None ? NULL : &training, &report, &text, &size,
+                       &error);
         Py_END_ALLOW_THREADS
     }
     self->busy = 0;

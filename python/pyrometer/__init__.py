@@ -20,6 +20,7 @@ from pyrometer._capture.model import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost.cost import Cost, Operator, Tensor, cost
 from pyrometer._cost.registry import MODEL_REGISTRY, Model, models, register
+from pyrometer._cost.train import TrainCost
 from pyrometer._error import Error
 from pyrometer._graph.graph import Graph
 from pyrometer._history.history import History, history
@@ -50,6 +51,7 @@ __all__ = [
     "Table",
     "Tensor",
     "Trace",
+    "TrainCost",
     "TrainingProfiler",
     "__version__",
     "capture",

@@ -20,6 +20,7 @@ class Model:
         depth: int,
         rule: Callable[[str, _Tensors, _Tensors], tuple[int, int] | None] | None,
         top: int,
+        train: tuple[str | None, ...] | None = None,
         /,
     ) -> str: ...
 

@@ -44,6 +44,7 @@ typedef struct pyro_tensor {
     bool is_weight;
     bool is_strided; /* a transposed, expanded or sliced view: not one dense block in order */
     bool is_skipped; /* only an export makes it (exported.h) */
+    bool needs_gradient; /* in training: a trainable parameter reaches it (gradients/) */
     uint8_t grows_along; /* 1 + the axis of past tokens if it is a cache; else 0 */
     uint32_t order; /* of its axes in memory if it is dense but permuted (rules/views.c) */
     uint32_t repeats; /* how often each value is repeated, though read once; 0: not repeated */

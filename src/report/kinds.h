@@ -5,6 +5,7 @@
 typedef enum pyro_report_kind {
     PYRO_REPORT_NONE,
     PYRO_REPORT_COST,
+    PYRO_REPORT_TRAIN,        /* of a training step */
     PYRO_REPORT_SIDE_BY_SIDE, /* several costs */
     PYRO_REPORT_DIFF,         /* two costs */
     PYRO_REPORT_MODELS,

@@ -35,6 +35,19 @@ int pyro_report_cost(char **out, size_t *size, const pyro_cost *cost,
     return pyro_report_write(out, size, &request);
 }
 
+int pyro_report_train(char **out, size_t *size, const pyro_train *train,
+                      const pyro_report_options *given, pyro_error *error)
+{
+    pyro_report_options options = pyro_report_settle(given);
+    pyro_report_request request = {.kind = PYRO_REPORT_TRAIN,
+                                   .format = options.format,
+                                   .options = &options,
+                                   .error = error,
+                                   .train = train};
+
+    return pyro_report_write(out, size, &request);
+}
+
 int pyro_report_compare(char **out, size_t *size, const pyro_cost *const *costs, size_t count,
                         const pyro_report_options *given, pyro_error *error)
 {

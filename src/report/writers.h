@@ -36,6 +36,7 @@ typedef struct pyro_report_request {
     pyro_error *error; /* filled by a writer that fails; may be NULL */
     union {
         const pyro_cost *cost;
+        const pyro_train *train;
         struct {
             const pyro_cost *const *costs;
             size_t count;
@@ -138,6 +139,10 @@ int pyro_text_inputs(pyro_buf *buf, pyro_model *model, pyro_error *error);
 int pyro_text_open_sizes(pyro_buf *buf, pyro_model *model, pyro_error *error);
 /* The operators without a price, or a note that all have one. */
 void pyro_write_coverage(pyro_buf *buf, const pyro_cost *cost, int width, bool color);
+/* The keys that name a model and its sizes, and how its cost is counted. */
+int pyro_json_subject(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error);
+/* The key "coverage": the operators without a price. */
+void pyro_json_coverage(pyro_json_writer *writer, const pyro_cost *cost);
 /* The keys that describe a model as a whole, without its rows. */
 int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error);
 

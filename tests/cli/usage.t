@@ -135,6 +135,27 @@ Pricing:
           compute-bound. For your hardware: peak FLOP/s divided by bytes/s.
           Default: 50.
 
+Training:
+      --train
+          Price a training step: forward, backward and optimizer, gradients,
+          optimizer states and the peak of memory.
+      --optimizer sgd|adam|adamw|adafactor|lion|adam8bit
+          With --train: the optimizer. Default: adamw.
+      --checkpoint none|blocks|full
+          With --train: activation checkpointing. blocks runs each repeated
+          block again before its backward; full also runs what lies between the
+          blocks again. Default: none.
+      --precision fp32|bf16-mixed|bf16|fp8
+          With --train: element types. bf16-mixed keeps float32 parameters and
+          runs products in bfloat16, as torch.autocast does; fp8 also runs
+          linear layers in 8 bits. Default: as in the file.
+      --freeze REGEX
+          With --train: parameters whose path matches are not trained:
+          '^encoder|embed'.
+      --lora RANK:REGEX
+          With --train: train low-rank adapters beside the linear layers whose
+          weight's path matches, and nothing else: 16:q_proj|v_proj.
+
 Python:
       --python PROGRAM
           Python interpreter with torch, the models' packages and, for check,
@@ -172,6 +193,9 @@ Examples:
           One new token of the built-in model for a Hugging Face id.
   pyrometer cost model.pt2 -o cost.csv
           Every layer, for a spreadsheet.
+  pyrometer cost resnet50 --batch 32 --train --checkpoint blocks
+          A training step: FLOPs, gradients, optimizer states, the peak of
+          memory.
   pyrometer cost small.pt2 large.pt2
           Two models side by side.
   pyrometer cost model.pt2 --strict -q -o cost.json
@@ -297,7 +321,7 @@ $ test "$(pyrometer help cost)" = "$(pyrometer cost --help)" && echo same
 same
 
 $ pyrometer cost --help --color always | grep -c "$(printf '\033')"
-7
+8
 
 $ pyrometer cost --help | grep -c "$(printf '\033')"
 0

@@ -83,6 +83,8 @@ def test_every_output_has_a_schema():
         ("cost", "resnet18"),
         ("cost", "gpt2", "--decode", "--past", "10"),
         ("cost", "good-8-cond.pt2"),
+        ("cost", "good-8-cond.pt2", "--train"),
+        ("cost", "resnet18", "--train", "--checkpoint", "blocks", "--lora", "4:fc"),
         ("cost", "resnet18", "gpt2"),
         ("diff", "resnet18", "gpt2"),
         ("check", "resnet18", "--against", "torchvision"),

@@ -6,10 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from pyrometer import _core, _display
 from pyrometer._cost import open_model
+from pyrometer._cost.train import TrainCost
 from pyrometer._helper import archive
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ class Operator(NamedTuple):
 Rule = Callable[[Operator], "int | tuple[int, int] | None"]
 
 
+@overload
+def cost(
+    model_or_path: Any, inputs: Any = None, *, train: Literal[True], **options: Any
+) -> TrainCost: ...
+@overload
 def cost(
     model_or_path: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram,
     inputs: Any = None,
@@ -67,7 +73,34 @@ def cost(
     rules: Rule | Mapping[str, Rule] | None = None,
     dynamic_shapes: Any = None,
     strict: bool = False,
-) -> Cost:
+    train: Literal[False] = False,
+) -> Cost: ...
+def cost(
+    model_or_path: str | os.PathLike[str] | torch.nn.Module | torch.export.ExportedProgram,
+    inputs: Any = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    convention: str = "full",
+    dtype: str | torch.dtype | None = None,
+    batch: int | None = None,
+    input_shape: Sequence[int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    seq: int | None = None,
+    decode: bool = False,
+    past: int | None = None,
+    depth: int = -1,
+    ridge: float = 50,
+    rules: Rule | Mapping[str, Rule] | None = None,
+    dynamic_shapes: Any = None,
+    strict: bool = False,
+    train: bool = False,
+    optimizer: str | None = None,
+    checkpoint: str | None = None,
+    precision: str | None = None,
+    freeze: str | None = None,
+    lora: str | None = None,
+) -> Cost | TrainCost:
     """Predicts what a model costs, without running it.
 
     Args:
@@ -99,6 +132,15 @@ def cost(
             or (MACs, other FLOPs), or None to leave the operator to the library.
         dynamic_shapes: for a module: passed to torch.export.export().
         strict: for a module: passed to torch.export.export().
+        train: price a training step and return a TrainCost.
+        optimizer: with `train`: "sgd", "adam", "adamw" (default), "adafactor", "lion" or
+            "adam8bit".
+        checkpoint: with `train`: activation checkpointing of repeated "blocks", of everything
+            ("full"), or "none" (default).
+        precision: with `train`: "fp32", "bf16-mixed", "bf16" or "fp8"; None: as in the model.
+        freeze: with `train`: a regular expression; parameters whose path matches do not learn.
+        lora: with `train`: "RANK:REGEX": only adapters beside the linear layers whose weight's
+            path matches learn.
 
     Raises:
         Error: the model cannot be exported, read or priced.
@@ -144,6 +186,15 @@ def cost(
         model.set_kind("past", past)
     dtype_name = None if dtype is None else str(dtype).removeprefix("torch.")
     settings = (convention, dtype_name, float(ridge), depth, as_one_rule(rules))
+    if train:
+        if decode:
+            raise ValueError("train prices a step over whole sequences: not decode")
+        training = (optimizer or "adamw", checkpoint or "none", precision, freeze, lora)
+        return TrainCost(model, settings, training)
+    given = {"optimizer": optimizer, "checkpoint": checkpoint, "precision": precision}
+    for name, value in {**given, "freeze": freeze, "lora": lora}.items():
+        if value is not None:
+            raise ValueError(f"{name} requires train=True")
     return Cost(model, settings, uncalled_modules)
 
 

@@ -66,8 +66,26 @@ static int compute(pyro_cost *cost, const pyro_cost_options *options, pyro_error
     return status;
 }
 
+static int keep_dtypes(pyro_cost *cost, pyro_error *error)
+{
+    size_t count = cost->model->graph->value_count;
+    if (!cost->hooks || !cost->hooks->value_dtypes)
+        return PYRO_OK;
+    cost->value_dtypes = pyro_arena_array(&cost->arena, count + 1, sizeof *cost->value_dtypes);
+    if (!cost->value_dtypes)
+        return pyro_fail_memory(error);
+    memcpy(cost->value_dtypes, cost->hooks->value_dtypes, count * sizeof *cost->value_dtypes);
+    return PYRO_OK;
+}
+
 int pyro_cost_compute(pyro_cost **out, pyro_model *model, const pyro_cost_options *options,
                       pyro_error *error)
+{
+    return pyro_cost_compute_with(out, model, options, NULL, error);
+}
+
+int pyro_cost_compute_with(pyro_cost **out, pyro_model *model, const pyro_cost_options *options,
+                           const pyro_cost_hooks *hooks, pyro_error *error)
 {
     pyro_cost *cost = calloc(1, sizeof *cost);
     if (!cost)
@@ -76,7 +94,11 @@ int pyro_cost_compute(pyro_cost **out, pyro_model *model, const pyro_cost_option
     pyro_intern_init(&cost->types, &cost->arena);
     pyro_intern_init(&cost->reasons, &cost->arena);
     cost->model = model;
-    int status = compute(cost, options, error);
+    cost->hooks = hooks;
+    int status = keep_dtypes(cost, error);
+    if (status == PYRO_OK)
+        status = compute(cost, options, error);
+    cost->hooks = NULL;
     if (status < 0) {
         pyro_error_where(error, model->file, NULL);
         pyro_cost_free(cost);

@@ -26,6 +26,7 @@ struct pyro_cost {
 
     pyro_cost_row *layers, *modules, *operators;
     size_t layer_count, module_count, operator_count;
+    const uint32_t *layer_rows; /* by module that has a layer: 1 + its index; else 0 */
 
     pyro_uncounted *uncounted;
     size_t uncounted_count, uncounted_capacity;
@@ -39,13 +40,47 @@ struct pyro_cost {
     size_t advice_count;
     int64_t param_bytes, buffer_values;
     bool overflow; /* a sum did not fit */
+    const struct pyro_cost_hooks *hooks; /* during the walk; NULL: none */
+    uint8_t *value_dtypes; /* of the hooks, in the arena */
 };
+
+/* A node of the graph, just priced, for computations that need more than its price. */
+typedef struct pyro_visit {
+    pyro_cost *cost;
+    const pyro_graph *graph; /* the main graph, or the body of a node */
+    const pyro_node *node;
+    uint32_t origin; /* the node of the main graph */
+    size_t index;    /* into the nodes of the cost */
+    int64_t times;   /* how often it runs */
+    bool is_control; /* its body follows */
+    bool is_priced;
+    pyro_call *call; /* its tensors are in the array below */
+    pyro_tensor *tensors;
+    size_t tensor_count;
+    const pyro_price *price;
+} pyro_visit;
+
+typedef int (*pyro_visit_fn)(void *user, const pyro_visit *visit, pyro_error *error);
+
+/* What training asks of the walk. */
+typedef struct pyro_cost_hooks {
+    bool training; /* batch norms use the batch, dropouts drop */
+    const uint8_t *value_dtypes; /* of the main graph's values; NULL: as in the file */
+    pyro_visit_fn visit;
+    void *user;
+} pyro_cost_hooks;
+
+/* pyro_cost_compute with hooks, which may be NULL. */
+int pyro_cost_compute_with(pyro_cost **out, pyro_model *model, const pyro_cost_options *options,
+                           const pyro_cost_hooks *hooks, pyro_error *error);
 
 /* Turns the cost of a call into FLOPs (convention.c). Returns false on overflow. */
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops);
 
 /* Rolls nodes and parameters up into layers, modules, operator types and the total (rollup.c). */
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error);
+/* The layer that gets a module's work; NULL: the module has none. */
+const pyro_cost_row *pyro_cost_layer_of(const pyro_cost *cost, uint32_t module);
 /* Adds the hardware advice (advice.c). */
 int pyro_cost_advise(pyro_cost *cost, pyro_error *error);
 /* Computes the cost of every node; nodes of subgraphs count as often as they run (walk.c). */
@@ -58,5 +93,7 @@ int pyro_cache_axis(const pyro_model *model, const pyro_value *value);
 
 /* The element type that a tensor counts as. */
 pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype);
+/* The same of a value. */
+pyro_dtype pyro_cost_value_dtype(const pyro_cost *cost, const pyro_graph *graph, uint32_t value);
 
 #endif

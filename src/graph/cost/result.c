@@ -11,6 +11,13 @@ pyro_dtype pyro_cost_price_dtype(const pyro_cost *cost, pyro_dtype dtype)
     return pyro_dtype_from_name(cost->options.dtype);
 }
 
+pyro_dtype pyro_cost_value_dtype(const pyro_cost *cost, const pyro_graph *graph, uint32_t value)
+{
+    if (cost->value_dtypes && graph == cost->model->graph)
+        return (pyro_dtype)cost->value_dtypes[value];
+    return pyro_cost_price_dtype(cost, graph->values[value].dtype);
+}
+
 bool pyro_cost_note(pyro_cost *cost, const char *text)
 {
     if (!pyro_grow(&cost->notes, &cost->note_capacity, cost->note_count + 1, sizeof *cost->notes))

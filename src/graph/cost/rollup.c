@@ -187,7 +187,7 @@ static bool is_heavier(const sums *sums, uint32_t module, const int64_t *than)
 static bool make_layers(pyro_cost *cost, const sums *sums)
 {
     size_t modules = cost->model->module_count;
-    uint32_t *row_of = calloc(modules, sizeof *row_of);
+    uint32_t *row_of = pyro_arena_array(&cost->arena, modules, sizeof *row_of);
     int64_t (*leader)[2] = calloc(modules, sizeof *leader);
     uint32_t *owner = calloc(modules, sizeof *owner);
     bool good = row_of && leader && owner;
@@ -209,7 +209,7 @@ static bool make_layers(pyro_cost *cost, const sums *sums)
     }
     for (size_t i = 0; good && i < cost->layer_count; i++)
         good = name_row(cost, &cost->layers[i], owner[i]);
-    free(row_of);
+    cost->layer_rows = row_of;
     free(leader);
     free(owner);
     return good;
@@ -294,6 +294,12 @@ static bool make_modules(pyro_cost *cost, const sums *sums)
     free(order);
     free(row_of);
     return good;
+}
+
+const pyro_cost_row *pyro_cost_layer_of(const pyro_cost *cost, uint32_t module)
+{
+    uint32_t row = cost->layer_rows[row_module(cost, module)];
+    return row ? &cost->layers[row - 1] : NULL;
 }
 
 static int by_flops(const void *left, const void *right)

@@ -73,6 +73,9 @@ static int price_node(pyro_walker *w, const pyro_frame *frame, const pyro_node *
     }
     if (call.overflow)
         return pyro_walk_too_large(w, node);
+    w->call = call;
+    w->price = price;
+    w->priced = priced && !w->open_size && !w->shapeless;
     for (uint32_t o = 0; priced && o < node->output_count; o++)
         if (node->outputs[o] != PYRO_NO_VALUE) {
             frame->strided[node->outputs[o]] = price.is_strided;
@@ -135,6 +138,8 @@ static int walk_graph(pyro_walker *w, const pyro_graph *graph, int64_t times)
         if (status < 0)
             break;
         status = control ? pyro_walk_control(w, &frame, node) : price_node(w, &frame, node);
+        if (status == PYRO_OK && !control)
+            status = pyro_walk_visit(w, &frame, node, false);
         if (n % 1024 == 1023) {
             pyro_arena_free(&w->arena);
             pyro_arena_init(&w->arena);

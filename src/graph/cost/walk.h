@@ -27,6 +27,9 @@ struct pyro_walker {
     const char *shapeless; /* name of a value whose shape is unknown */
     uint32_t origin;       /* node of the main graph that is being walked */
     bool noted_cond, noted_vmap, noted_exported;
+    pyro_call call;        /* of the node priced last, and its price */
+    pyro_price price;
+    bool priced;
     bool measuring;        /* only summing, to compare branches */
     int64_t measured_flops;
     pyro_map measured_of_graph; /* graphs that were measured -> index into `measured` */
@@ -66,6 +69,12 @@ int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *n
 /* Shapes give the bytes even if the work is unknown; `price` NULL: both are unknown. */
 int pyro_walk_record_uncounted(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                                const pyro_call *call, const pyro_price *price, const char *reason);
+
+/* Sets the flags of a node's call as in training (walk_training.c). */
+void pyro_walk_switch_to_training(pyro_walker *w, const pyro_node *node);
+/* Shows the node that was priced last to the hooks. */
+int pyro_walk_visit(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
+                    bool is_control);
 
 /* True if a node calls graphs of its own (walk_control.c). */
 bool pyro_walk_has_subgraph(const pyro_node *node);

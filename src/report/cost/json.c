@@ -110,7 +110,7 @@ static int write_inputs(pyro_json_writer *writer, pyro_model *model, pyro_error 
     return PYRO_OK;
 }
 
-static void write_coverage(pyro_json_writer *writer, const pyro_cost *cost)
+void pyro_json_coverage(pyro_json_writer *writer, const pyro_cost *cost)
 {
     size_t count;
     const pyro_uncounted *uncounted = pyro_cost_uncounted(cost, &count);
@@ -205,15 +205,11 @@ static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
     pyro_json_end_object(writer);
 }
 
-int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
+int pyro_json_subject(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
 {
     pyro_model *model = pyro_cost_model(cost);
     pyro_convention convention = pyro_cost_convention(cost);
     int64_t file_bytes = pyro_model_file_bytes(model);
-    size_t advice_count, note_count;
-    const char *const *advice = pyro_cost_advice(cost, &advice_count);
-    const char *const *notes = pyro_cost_notes(cost, &note_count);
-    int status;
 
     pyro_json_member_string(writer, "model", pyro_model_name(model));
     pyro_json_member_string(writer, "display_name", pyro_model_display_name(model));
@@ -227,7 +223,16 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     pyro_json_member_string(writer, "convention_summary", pyro_convention_summary(convention));
     pyro_json_member_string(writer, "dtype", pyro_cost_dtype(cost));
     pyro_json_member_number(writer, "ridge", pyro_cost_ridge(cost));
-    status = write_inputs(writer, model, error);
+    return write_inputs(writer, model, error);
+}
+
+int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
+{
+    size_t advice_count, note_count;
+    const char *const *advice = pyro_cost_advice(cost, &advice_count);
+    const char *const *notes = pyro_cost_notes(cost, &note_count);
+    int status = pyro_json_subject(writer, cost, error);
+
     if (status != PYRO_OK)
         return status;
     write_totals(writer, cost);
@@ -236,7 +241,7 @@ int pyro_json_summary(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     if (status != PYRO_OK)
         return status;
     write_decode(writer, cost);
-    write_coverage(writer, cost);
+    pyro_json_coverage(writer, cost);
     pyro_json_member_strings(writer, "advice", advice, advice_count);
     pyro_json_member_strings(writer, "notes", notes, note_count);
     return PYRO_OK;
