@@ -21,6 +21,8 @@ check "node tests of onnx" tests/formats/node_tests.py "$tool"
 check "exports by dynamo" tests/formats/compare_onnx.py "$tool"
 check "exports by TorchScript" tests/formats/compare_onnx.py "$tool" --older
 check "configurations of transformers" tests/formats/compare_folders.py "$tool"
+check "FLOPs of training" tests/models/compare_training.py "$tool"
+check "memory of training" tests/models/compare_training.py "$tool" --memory
 if [ ${#failed[@]} -ne 0 ]; then
     echo "verify-formats: failed: ${failed[*]}" >&2
     exit 1

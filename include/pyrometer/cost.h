@@ -180,6 +180,24 @@ typedef struct pyro_peak {
 
 PYRO_API int pyro_cost_peak(const pyro_cost *cost, pyro_peak *out, pyro_error *error);
 
+/* A piece of memory that is alive at the peak. */
+typedef struct pyro_memory_item {
+    const char *what; /* "weights", "saved activation", "gradient of activation", ... */
+    const char *name, *layer;
+    int64_t bytes;
+} pyro_memory_item;
+
+/* Memory over the nodes of the graph: bytes of activations alive at each, without weights. */
+typedef struct pyro_memory_curve {
+    int64_t *bytes; /* by node of the graph, in its order */
+    size_t count, peak; /* `peak`: index of the first maximum */
+    pyro_memory_item *alive; /* at the peak, largest first */
+    size_t alive_count;
+} pyro_memory_curve;
+
+PYRO_API int pyro_cost_curve(const pyro_cost *cost, pyro_memory_curve *out, pyro_error *error);
+PYRO_API void pyro_memory_curve_free(pyro_memory_curve *curve);
+
 /* Sentences about suitable hardware, each with the share of the work that it is based on. */
 PYRO_API const char *const *pyro_cost_advice(const pyro_cost *cost, size_t *count);
 /* What the numbers omit or assume ("cond: the costlier branch is counted"). */

@@ -95,13 +95,6 @@ typedef struct pyro_memory_step {
     int64_t bytes;
 } pyro_memory_step;
 
-/* A piece of memory that is alive at the peak. */
-typedef struct pyro_memory_item {
-    const char *what; /* "weights", "saved activation", "gradient of activation", ... */
-    const char *name, *layer;
-    int64_t bytes;
-} pyro_memory_item;
-
 typedef struct pyro_train pyro_train;
 
 /*

@@ -45,7 +45,7 @@ $ source $TMP/complete; complete_words pyrometer ''
 cost models check diff graph trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
---format
+--freeze --format
 
 $ source $TMP/complete; complete_words pyrometer cost --format ''
 text json csv html

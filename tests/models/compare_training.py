@@ -60,6 +60,7 @@ BLOCKS = {
     "gpt2": "GPT2Block",
     "bert": "BertLayer",
     "unet": "DoubleConv",
+    "mixtral": "MixtralDecoderLayer",
     "experts": "ExpertLayer",
 }
 
@@ -76,7 +77,7 @@ def checkpoint_blocks(module: nn.Module, class_name: str) -> None:
 def compare_memory(tool: str, name: str, optimizer: str = "sgd") -> dict[str, tuple[int, int]]:
     """Predicted and real peaks in bytes: of the forward alone, of a step, of a checkpointed one."""
     torch.manual_seed(0)
-    module, inputs = training_models.BY_NAME[name].make()
+    module, inputs = training_models.LARGER_BY_NAME[name].make()
     module.train()
     kinds = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
     options = ("--optimizer", optimizer)

@@ -223,7 +223,7 @@ def vision(name: str, size: int = 64, batch: int = 2, **options):
     return Case(name, make)
 
 
-def text(name: str, class_name: str, config_name: str, **fields):
+def text(name: str, class_name: str, config_name: str, batch: int = 2, length: int = 32, **fields):
     """A small model of transformers, on tokens."""
 
     def make() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
@@ -234,7 +234,7 @@ def text(name: str, class_name: str, config_name: str, **fields):
             if "dropout" in key or key.endswith("pdrop"):
                 setattr(config, key, 0.0)
         module = getattr(transformers, class_name)(config)
-        return module, (torch.randint(0, 100, (2, 32)),)
+        return module, (torch.randint(0, 100, (batch, length)),)
 
     return Case(name, make)
 
@@ -270,15 +270,6 @@ CASES = [
     text("bert", "BertModel", "BertConfig", **SMALL, intermediate_size=128, vocab_size=300),
     text("llama", "LlamaForCausalLM", "LlamaConfig", **LLAMA),
     text("qwen2", "Qwen2ForCausalLM", "Qwen2Config", **LLAMA),
-    text(
-        "opt",
-        "OPTForCausalLM",
-        "OPTConfig",
-        **SMALL,
-        ffn_dim=128,
-        vocab_size=300,
-        word_embed_proj_dim=64,
-    ),
     own("unet", UNet, lambda: torch.randn(2, 3, 64, 64)),
     own("experts", MixtureOfExperts, tokens()),
     own("decoder", Decoder, tokens()),
@@ -295,4 +286,19 @@ CASES = [
         lambda: torch.randn(2, 32, 64),
     ),
 ]
+MIXTRAL = {**LLAMA, "hidden_size": 128, "num_local_experts": 4, "num_experts_per_tok": 2}
+GPT = {"n_embd": 256, "n_layer": 4, "n_head": 4, "vocab_size": 2000}
+BERT = {**SMALL, "hidden_size": 256, "intermediate_size": 1024, "vocab_size": 2000}
+
+# Larger, so that their memory is not that of a few small tensors.
+LARGER = [
+    vision("resnet50", 128, 4),
+    vision("vit_b_16", 224, 2),
+    text("gpt2", "GPT2LMHeadModel", "GPT2Config", 4, 128, **GPT),
+    text("bert", "BertModel", "BertConfig", 4, 128, **BERT),
+    own("unet", UNet, lambda: torch.randn(2, 3, 64, 64)),
+    text("mixtral", "MixtralForCausalLM", "MixtralConfig", 2, 64, **MIXTRAL),
+    own("experts", MixtureOfExperts, tokens()),
+]
 BY_NAME = {case.name: case for case in CASES}
+LARGER_BY_NAME = {case.name: case for case in LARGER}

@@ -274,6 +274,16 @@ class Cost:
         return dict(self._data["peak_memory"])
 
     @property
+    def memory_curve(self) -> list[int]:
+        """Bytes of activations alive at every node of the graph, in its order."""
+        return list(self._data["memory_curve"])
+
+    @property
+    def alive_at_peak(self) -> list[dict[str, Any]]:
+        """The activations that are alive at the peak, largest first."""
+        return [dict(item) for item in self._data["alive_at_peak"]]
+
+    @property
     def params(self) -> int:
         """Number of parameters; shared ones count once."""
         return self._data["params"]

@@ -8,6 +8,7 @@
 #include "graph/memory/storages.h"
 #include "graph/memory/lifetimes.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* By owner of a storage: the nodes that make it and that use it last. */
 typedef struct lives {
@@ -42,30 +43,45 @@ static void find_lives(const pyro_graph *graph, const pyro_storages *storages, l
         use(storages, lives, graph->outputs[i], graph->node_count);
 }
 
-static bool run(const pyro_cost *cost, const pyro_lifetimes *lifetimes, int64_t *curve,
-                pyro_peak *out)
+static int by_bytes(const void *left, const void *right)
+{
+    const pyro_memory_item *a = left, *b = right;
+    if (a->bytes != b->bytes)
+        return a->bytes < b->bytes ? 1 : -1;
+    return strcmp(a->name, b->name);
+}
+
+/* Lists the pieces that are alive at the peak. */
+static bool list_alive(const pyro_cost *cost, const pyro_lifetimes *lifetimes,
+                       pyro_memory_curve *out)
 {
     const pyro_graph *graph = cost->model->graph;
-    size_t peak;
-    if (!pyro_lifetimes_run(lifetimes, curve, graph->node_count, &peak))
+    out->alive = malloc((lifetimes->count + 1) * sizeof *out->alive);
+    if (!out->alive)
         return false;
-    if (graph->node_count && curve[peak] > 0) {
-        out->activation_bytes = curve[peak];
-        out->node = graph->nodes[peak].name;
-        out->layer = cost->model->modules[graph->nodes[peak].module].path;
+    for (size_t i = 0; i < lifetimes->count; i++) {
+        const pyro_piece *piece = &lifetimes->pieces[i];
+        if (piece->first <= out->peak && piece->last >= out->peak)
+            out->alive[out->alive_count++] = (pyro_memory_item){
+                .what = "activation",
+                .name = graph->values[piece->value].name,
+                .layer = cost->model->modules[graph->nodes[piece->first].module].path,
+                .bytes = piece->bytes};
     }
+    qsort(out->alive, out->alive_count, sizeof *out->alive, by_bytes);
     return true;
 }
 
-static int find_peak(const pyro_cost *cost, const pyro_storages *storages, pyro_peak *out,
-                     pyro_error *error)
+static int find_curve(const pyro_cost *cost, const pyro_storages *storages, pyro_memory_curve *out,
+                      pyro_error *error)
 {
     const pyro_graph *graph = cost->model->graph;
     size_t values = graph->value_count + 1;
     lives lives = {calloc(values, sizeof *lives.first), calloc(values, sizeof *lives.last)};
-    int64_t *curve = calloc(graph->node_count + 1, sizeof *curve);
     pyro_lifetimes lifetimes = {0};
-    int status = lives.first && lives.last && curve ? PYRO_OK : pyro_fail_memory(error);
+    out->bytes = calloc(graph->node_count + 1, sizeof *out->bytes);
+    out->count = graph->node_count;
+    int status = lives.first && lives.last && out->bytes ? PYRO_OK : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         find_lives(graph, storages, &lives);
         for (uint32_t v = 0; v < graph->value_count; v++)
@@ -75,14 +91,35 @@ static int find_peak(const pyro_cost *cost, const pyro_storages *storages, pyro_
                                                         .value = v});
         if (lifetimes.out_of_memory)
             status = pyro_fail_memory(error);
-        else if (!run(cost, &lifetimes, curve, out))
+        else if (!pyro_lifetimes_run(&lifetimes, out->bytes, out->count, &out->peak))
             status = pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
+        else if (!list_alive(cost, &lifetimes, out))
+            status = pyro_fail_memory(error);
     }
     pyro_lifetimes_free(&lifetimes);
     free(lives.first);
     free(lives.last);
-    free(curve);
     return status;
+}
+
+int pyro_cost_curve(const pyro_cost *cost, pyro_memory_curve *out, pyro_error *error)
+{
+    pyro_storages storages;
+    *out = (pyro_memory_curve){0};
+    int status = pyro_storages_find(&storages, cost, error);
+    if (status == PYRO_OK)
+        status = find_curve(cost, &storages, out, error);
+    pyro_storages_free(&storages);
+    if (status < 0)
+        pyro_memory_curve_free(out);
+    return status;
+}
+
+void pyro_memory_curve_free(pyro_memory_curve *curve)
+{
+    free(curve->bytes);
+    free(curve->alive);
+    *curve = (pyro_memory_curve){0};
 }
 
 static bool add_held(const pyro_cost *cost, pyro_peak *out)
@@ -102,13 +139,19 @@ static bool add_held(const pyro_cost *cost, pyro_peak *out)
 
 int pyro_cost_peak(const pyro_cost *cost, pyro_peak *out, pyro_error *error)
 {
-    pyro_storages storages;
+    const pyro_graph *graph = cost->model->graph;
+    pyro_memory_curve curve;
     *out = (pyro_peak){.node = "", .layer = ""};
-    int status = pyro_storages_find(&storages, cost, error);
-    if (status == PYRO_OK)
-        status = find_peak(cost, &storages, out, error);
-    if (status == PYRO_OK && !add_held(cost, out))
-        status = pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
-    pyro_storages_free(&storages);
-    return status;
+    int status = pyro_cost_curve(cost, &curve, error);
+    if (status < 0)
+        return status;
+    if (curve.count && curve.bytes[curve.peak] > 0) {
+        out->activation_bytes = curve.bytes[curve.peak];
+        out->node = graph->nodes[curve.peak].name;
+        out->layer = cost->model->modules[graph->nodes[curve.peak].module].path;
+    }
+    pyro_memory_curve_free(&curve);
+    return add_held(cost, out)
+               ? PYRO_OK
+               : pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
 }

@@ -109,11 +109,12 @@ int pyro_walk_control(pyro_walker *w, const pyro_frame *frame, const pyro_node *
     if (status == PYRO_OK)
         status = pyro_walk_record(w, frame, node, &call, "Control", PYRO_CATEGORY_CONTROL,
                                   (pyro_work){0});
-    w->call = call;
-    w->price = (pyro_price){0};
-    w->priced = true;
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        w->call = call;
+        w->price = (pyro_price){0};
+        w->priced = true;
         status = pyro_walk_visit(w, frame, node, true);
+    }
     if (status < 0)
         return status;
     if (!strncmp(node->target, "higher_order.cond", 17) || !strcmp(node->target, "onnx.If"))

@@ -184,6 +184,34 @@ static int write_peak(pyro_json_writer *writer, const pyro_cost *cost, pyro_erro
     return PYRO_OK;
 }
 
+/* Bytes alive at every node of the main graph, and what is alive at the peak. */
+static int write_curve(pyro_json_writer *writer, const pyro_cost *cost, pyro_error *error)
+{
+    pyro_memory_curve curve;
+    int status = pyro_cost_curve(cost, &curve, error);
+
+    if (status != PYRO_OK)
+        return status;
+    pyro_json_key(writer, "memory_curve");
+    pyro_json_begin_array_inline(writer);
+    for (size_t i = 0; i < curve.count; i++)
+        pyro_json_integer(writer, curve.bytes[i]);
+    pyro_json_end_array(writer);
+    pyro_json_key(writer, "alive_at_peak");
+    pyro_json_begin_array(writer);
+    for (size_t i = 0; i < curve.alive_count; i++) {
+        pyro_json_begin_object_inline(writer);
+        pyro_json_member_string(writer, "what", curve.alive[i].what);
+        pyro_json_member_string(writer, "name", curve.alive[i].name);
+        pyro_json_member_string(writer, "layer", curve.alive[i].layer);
+        pyro_json_member_integer(writer, "bytes", curve.alive[i].bytes);
+        pyro_json_end_object(writer);
+    }
+    pyro_json_end_array(writer);
+    pyro_memory_curve_free(&curve);
+    return PYRO_OK;
+}
+
 /* null when the model is not a decoding step. */
 static void write_decode(pyro_json_writer *writer, const pyro_cost *cost)
 {
@@ -268,6 +296,9 @@ int pyro_write_cost_json(pyro_buf *buf, const pyro_report_request *request)
     rows = pyro_cost_operators(cost, &count);
     write_rows(&writer, "operators_by_type", rows, count, false);
     write_nodes(&writer, cost);
+    status = write_curve(&writer, cost, request->error);
+    if (status != PYRO_OK)
+        return status;
     pyro_json_end_object(&writer);
     pyro_buf_addc(buf, '\n');
     return PYRO_OK;
