@@ -110,7 +110,7 @@ def show_memory(tool: str, names: list[str], optimizer: str) -> int:
     """Prints a table; returns how many peaks are off by more than 5% (forward) or 10%."""
     failed = 0
     print(f"{'model':12} {'what':8} {'predicted':>14} {'real':>14} {'ratio':>7}")
-    for name in names or BLOCKS:
+    for name in names or [case.name for case in training_models.LARGER]:
         for what, (predicted, real) in compare_memory(tool, name, optimizer).items():
             ratio = predicted / real
             wrong = abs(ratio - 1) > (0.05 if what == "forward" else 0.1)
