@@ -503,6 +503,11 @@ $ pyrometer cost --format json good-10-static.pt2
     {"name": "first", "op": "aten.linear.default", "type": "Linear", "category": "matmul", "layer": "first", "shape": "2x16", "times": 1, "macs": 256, "flops": 544, "memory": 768, "activation_read_bytes": 64, "weight_read_bytes": 576, "written_bytes": 128},
     {"name": "relu", "op": "aten.relu.default", "type": "ReLU", "category": "activation", "layer": "(model)", "shape": "2x16", "times": 1, "macs": 0, "flops": 32, "memory": 256, "activation_read_bytes": 128, "weight_read_bytes": 0, "written_bytes": 128},
     {"name": "second", "op": "aten.linear.default", "type": "Linear", "category": "matmul", "layer": "second", "shape": "2x4", "times": 1, "macs": 128, "flops": 264, "memory": 432, "activation_read_bytes": 128, "weight_read_bytes": 272, "written_bytes": 32}
+  ],
+  "memory_curve": [128, 256, 160],
+  "alive_at_peak": [
+    {"what": "activation", "name": "first", "layer": "first", "bytes": 128},
+    {"what": "activation", "name": "relu", "layer": "", "bytes": 128}
   ]
 }
 

@@ -70,11 +70,12 @@ int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *n
 int pyro_walk_record_uncounted(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                                const pyro_call *call, const pyro_price *price, const char *reason);
 
-/* Sets the flags of a node's call as in training (walk_training.c). */
-void pyro_walk_switch_to_training(pyro_walker *w, const pyro_node *node);
 /* Shows the node that was priced last to the hooks. */
 int pyro_walk_visit(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                     bool is_control);
+
+/* Sets the flags of a node's call as in training (walk_training.c). */
+void pyro_walk_switch_to_training(pyro_walker *w, const pyro_node *node);
 
 /* True if a node calls graphs of its own (walk_control.c). */
 bool pyro_walk_has_subgraph(const pyro_node *node);

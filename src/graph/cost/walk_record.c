@@ -117,3 +117,24 @@ int pyro_walk_record_uncounted(pyro_walker *w, const pyro_frame *frame, const py
     return label ? pyro_walk_record(w, frame, node, call, label, PYRO_CATEGORY_UNCOUNTED, work)
                  : pyro_fail_memory(w->error);
 }
+
+int pyro_walk_visit(pyro_walker *w, const pyro_frame *frame, const pyro_node *node, bool is_control)
+{
+    const pyro_cost_hooks *hooks = w->cost->hooks;
+    if (!hooks || !hooks->visit || w->measuring)
+        return PYRO_OK;
+    pyro_visit visit = {.cost = w->cost,
+                        .graph = frame->graph,
+                        .node = node,
+                        .origin = w->origin,
+                        .index = w->cost->node_count - 1,
+                        .times = frame->times,
+                        .is_control = is_control,
+                        .is_priced = w->priced,
+                        .call = &w->call,
+                        .tensors = w->tensors,
+                        .tensor_count = w->tensor_count,
+                        .price = &w->price};
+    int status = hooks->visit(hooks->user, &visit, w->error);
+    return status == PYRO_OK && w->call.overflow ? pyro_walk_too_large(w, node) : status;
+}

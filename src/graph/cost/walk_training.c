@@ -1,4 +1,4 @@
-/* What a walk does for training: switches nodes to training, and shows each to the hooks. */
+/* Switches nodes of an eval-mode export to training. */
 #include "graph/cost/walk.h"
 #include <string.h>
 
@@ -28,25 +28,4 @@ void pyro_walk_switch_to_training(pyro_walker *w, const pyro_node *node)
             w->integers[integer] = 1;
         integer += arg->count;
     }
-}
-
-int pyro_walk_visit(pyro_walker *w, const pyro_frame *frame, const pyro_node *node, bool is_control)
-{
-    const pyro_cost_hooks *hooks = w->cost->hooks;
-    if (!hooks || !hooks->visit || w->measuring)
-        return PYRO_OK;
-    pyro_visit visit = {.cost = w->cost,
-                        .graph = frame->graph,
-                        .node = node,
-                        .origin = w->origin,
-                        .index = w->cost->node_count - 1,
-                        .times = frame->times,
-                        .is_control = is_control,
-                        .is_priced = w->priced,
-                        .call = &w->call,
-                        .tensors = w->tensors,
-                        .tensor_count = w->tensor_count,
-                        .price = &w->price};
-    int status = hooks->visit(hooks->user, &visit, w->error);
-    return status == PYRO_OK && w->call.overflow ? pyro_walk_too_large(w, node) : status;
 }
