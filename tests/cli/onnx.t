@@ -267,7 +267,7 @@ $ cd $TMP && sed -i 's/"mistral"/"bert"/; s/}/, "max_position_embeddings": 32, "
 pyrometer: tiny: the model type 'bert' has no decoding step with a cache
 [2]
 
-$ cd $TMP && echo '{"model_type": "llava", "text_config": {"model_type": "llama", "hidden_size": 64}}' > tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny
+$ cd $TMP && echo '{"model_type": "blip-2", "text_config": {"model_type": "llama", "hidden_size": 64}}' > tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny
 pyrometer: tiny: python3: no such program; install Python 3.11 or newer, or name one with --python
 [2]
 

@@ -311,3 +311,10 @@ hf_tensor hf_convolution(hf_builder *b, const char *path, hf_tensor x, size_t we
         inputs[2] = hf_weight(b, name, b->dtype, 1, weight_dims);
     return hf_node(b, path, targets[weight_rank - 3], names, inputs, weight_rank, sizes);
 }
+
+void hf_forget_nodes(hf_builder *b, size_t count)
+{
+    pyro_graph *graph = b->model->graph;
+    b->model->total_nodes -= graph->node_count - count;
+    graph->node_count = count;
+}

@@ -38,6 +38,9 @@ hf_tensor hf_input(hf_builder *b, const char *name, pyro_dtype dtype, size_t ran
 hf_tensor hf_node(hf_builder *b, const char *layer, const char *target, const char *const *names,
                   const hf_tensor *inputs, size_t rank, const pyro_size *sizes);
 
+/* Removes the nodes from `count` on; their weights stay parameters of the model. */
+void hf_forget_nodes(hf_builder *b, size_t count);
+
 /* x times the weight at "path.weight", [out, in]; with "path.bias" if there is one. */
 hf_tensor hf_linear(hf_builder *b, const char *path, hf_tensor x, int64_t in, int64_t out,
                     bool bias);

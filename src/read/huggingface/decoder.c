@@ -78,10 +78,23 @@ static void add_language_head(hf_decoder *d, hf_tensor x)
     hf_node(&d->b, d->names->head, "aten.linear", names, inputs, 3, sizes);
 }
 
-static void build(hf_decoder *d, const char *head)
+/* Values of keys and values that a token adds to the cache; latent vectors where they are kept. */
+static int64_t cache_values(const hf_decoder *d)
 {
+    int64_t each = d->traits & HF_MLA ? d->value_rank + d->rope_dim : 2 * d->shared * d->head_dim;
+    return each * d->layers;
+}
+
+void hf_decoder_body(hf_decoder *d, const char *head, hf_tensor features)
+{
+    static const char *const names[] = {"self", "source", NULL};
     char path[HF_PATH];
     hf_tensor x = embed(d);
+    if (features != PYRO_NO_VALUE) {
+        const hf_tensor inputs[2] = {x, features};
+        const pyro_size sizes[3] = {d->b.batch, d->b.sequence, d->hidden};
+        x = hf_node(&d->b, "model", "aten.masked_scatter", names, inputs, 3, sizes);
+    }
     for (int64_t layer = 0; layer < d->layers && d->b.status == PYRO_OK; layer++) {
         snprintf(path, sizeof path, "%s.%lld", d->names->layers, (long long)layer);
         x = block(d, path, layer, x);
@@ -93,13 +106,7 @@ static void build(hf_decoder *d, const char *head)
         hf_linear(&d->b, "score", x, d->hidden, hf_labels(d->config), false);
     else if (strcmp(head, "Model"))
         add_language_head(d, x);
-}
-
-/* Values of keys and values that a token adds to the cache; latent vectors where they are kept. */
-static int64_t cache_values(const hf_decoder *d)
-{
-    int64_t each = d->traits & HF_MLA ? d->value_rank + d->rope_dim : 2 * d->shared * d->head_dim;
-    return each * d->layers;
+    d->b.model->cache_values_per_token = cache_values(d);
 }
 
 int hf_build_decoder(pyro_model *model, const hf_config *config, const hf_family *family,
@@ -123,7 +130,6 @@ int hf_build_decoder(pyro_model *model, const hf_config *config, const hf_family
         status = hf_begin(&d.b, model, config, decode, error);
     if (status < 0)
         return status;
-    build(&d, head);
-    model->cache_values_per_token = cache_values(&d);
+    hf_decoder_body(&d, head, PYRO_NO_VALUE);
     return hf_end_text(&d.b, error);
 }

@@ -35,4 +35,10 @@ hf_tensor hf_decoder_mlp(hf_decoder *d, const char *layer, hf_tensor x, int64_t 
 /* A router, the chosen experts, and experts that all tokens share (experts.c). */
 hf_tensor hf_decoder_experts(hf_decoder *d, const char *layer, hf_tensor x);
 
+/*
+ * All layers and the head of a decoder (decoder.c). The features of an image take the places of some
+ * tokens, unless they are PYRO_NO_VALUE.
+ */
+void hf_decoder_body(hf_decoder *d, const char *head, hf_tensor features);
+
 #endif

@@ -36,6 +36,7 @@ enum hf_trait {
     HF_WINDOW_LAST = 1 << 26,   /* from layer max_window_layers on, if use_sliding_window */
     HF_HEAD_DIM = 1 << 27, /* head_dim must be stated: it does not follow from other fields */
     HF_KV_HEADS = 1 << 28, /* so must num_key_value_heads; else it may be left out */
+    HF_OWN_KEYS = 1 << 29,      /* as many key and value heads as heads, whatever is stated */
     HF_ALL_BIAS = HF_QKV_BIAS | HF_OUT_BIAS | HF_MLP_BIAS,
 };
 
@@ -88,5 +89,6 @@ HF_BUILD(decoder);
 HF_BUILD(encoder);
 HF_BUILD(vision);
 HF_BUILD(seq2seq);
+HF_BUILD(multimodal);
 
 #endif
