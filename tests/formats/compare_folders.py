@@ -17,6 +17,7 @@ from typing import Any
 
 import torch
 import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode
 
 import pyrometer
@@ -66,6 +67,12 @@ DECODERS: dict[str, tuple[str, dict[str, list[Any]]]] = {
     "qwen3_moe": ("Qwen3Moe", {"num_experts": [4, 8], "num_experts_per_tok": [2, 3],
                                "moe_intermediate_size": [24, 40], "decoder_sparse_step": [1, 2],
                                "head_dim": [16]}),
+    "qwen3_next": ("Qwen3Next", {"num_experts": [4, 8], "num_experts_per_tok": [2, 3],
+                                 "moe_intermediate_size": [24], "head_dim": [8, 16],
+                                 "shared_expert_intermediate_size": [40],
+                                 "linear_num_key_heads": [2], "linear_num_value_heads": [2, 4],
+                                 "linear_key_head_dim": [8], "linear_value_head_dim": [8, 16],
+                                 "num_hidden_layers": [4, 5]}),
     "olmoe": ("Olmoe", {"num_experts": [4, 8], "num_experts_per_tok": [2, 3]}),
     "granitemoe": ("GraniteMoe", BIAS | EXPERTS),
     "gpt_oss": ("GptOss", BIAS | EXPERTS | WINDOW | {"head_dim": [8, 16]}),
@@ -203,9 +210,14 @@ def compare_decoder(tool: str, family: str, dice: random.Random, folder: pathlib
     ids = torch.zeros(1, LENGTH, dtype=torch.int64)
     found = differences(cost, model, {"input_ids": ids, "use_cache": False},
                         dense_experts(config, LENGTH))  # fmt: skip
-    keys, values = cached_tensors(model)
-    inputs = {"input_ids": ids[:, :1], "keys": keys, "values": values}
-    exported = pyrometer.cost(Decode(model).eval(), kwargs=inputs).total_macs
+    if "linear_attention" in (getattr(config, "layer_types", None) or ()):
+        with torch.no_grad():
+            cache = model(ids[:, :PAST], use_cache=True).past_key_values
+        exported = run_macs(model, {"input_ids": ids[:, :1], "past_key_values": cache})
+    else:
+        keys, values = cached_tensors(model)
+        inputs = {"input_ids": ids[:, :1], "keys": keys, "values": values}
+        exported = pyrometer.cost(Decode(model).eval(), kwargs=inputs).total_macs
     exported -= dense_experts(config, 1)
     if step["total_macs"] != exported:
         found.append(f"decode: MACs {step['total_macs']} not {exported}")
@@ -229,13 +241,28 @@ def inputs_of(config: transformers.PretrainedConfig) -> tuple[dict[str, Any], li
     return {"input_ids": ids}, ["--seq", str(LENGTH)]
 
 
+class CountExperts(TorchDispatchMode):
+    """Counts products of experts, which FlopCounterMode does not know."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.macs = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        if "grouped_mm" in str(func):
+            self.macs += result.numel() * args[0].shape[-1]
+        return result
+
+
 def run_macs(model: torch.nn.Module, inputs: dict[str, Any]) -> int:
     """MACs that FlopCounterMode sees in a run, for models that torch cannot store."""
     counter = FlopCounterMode(display=False)
+    experts = CountExperts()
     math = torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH)
-    with torch.no_grad(), math, torch.backends.mkldnn.flags(enabled=False), counter:
+    with torch.no_grad(), math, torch.backends.mkldnn.flags(enabled=False), counter, experts:
         model(**inputs)
-    return counter.get_total_flops() // 2
+    return counter.get_total_flops() // 2 + experts.macs
 
 
 def differences(

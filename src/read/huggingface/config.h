@@ -31,6 +31,7 @@ typedef struct hf_config {
     const char *prefix; /* of the fields of the text model: "" or "text_config." */
     const char *model_type;
     const char *outer_type; /* of the whole model; differs if the text model is a part of it */
+    const struct hf_family *text_family; /* of a text model that is a part; NULL: none */
     pyro_error *error;
 } hf_config;
 

@@ -29,8 +29,10 @@ static hf_tensor block(hf_decoder *d, const char *layer, int64_t index, hf_tenso
 {
     char path[HF_PATH];
     hf_tensor normed = block_norm(d, layer, d->names->before_attention, x);
-    hf_join(path, layer, d->names->attention);
-    hf_tensor out = hf_decoder_attention(d, path, index, normed);
+    bool linear = hf_decoder_is_linear(d, index);
+    hf_join(path, layer, linear ? "linear_attn" : d->names->attention);
+    hf_tensor out = linear ? hf_decoder_delta_net(d, path, index, normed)
+                           : hf_decoder_attention(d, path, index, normed);
     if (d->traits & HF_PARALLEL) {
         hf_tensor mlp = block_mlp(d, layer, index, normed);
         return hf_map(&d->b, layer, "aten.add", hf_map(&d->b, layer, "aten.add", x, out), mlp);
@@ -82,7 +84,10 @@ static void add_language_head(hf_decoder *d, hf_tensor x)
 static int64_t cache_values(const hf_decoder *d)
 {
     int64_t each = d->traits & HF_MLA ? d->value_rank + d->rope_dim : 2 * d->shared * d->head_dim;
-    return each * d->layers;
+    int64_t layers = 0;
+    for (int64_t layer = 0; layer < d->layers; layer++)
+        layers += !hf_decoder_is_linear(d, layer);
+    return each * layers;
 }
 
 void hf_decoder_body(hf_decoder *d, const char *head, hf_tensor features)

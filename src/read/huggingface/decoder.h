@@ -4,6 +4,11 @@
 
 #include "read/huggingface/family.h"
 
+/* Sizes of linear attention (delta_net.c). */
+typedef struct hf_delta_net {
+    int64_t key_heads, value_heads, key_dim, value_dim, kernel;
+} hf_delta_net;
+
 typedef struct hf_decoder {
     hf_builder b;
     const hf_config *config;
@@ -17,6 +22,7 @@ typedef struct hf_decoder {
     /* experts */
     int64_t experts, chosen, expert_inner, shared_inner, first_dense, every;
     bool gated_shared;
+    hf_delta_net delta_net;
 } hf_decoder;
 
 /* Reads and checks all sizes of the configuration (decoder_sizes.c). */
@@ -25,6 +31,13 @@ int hf_decoder_sizes(hf_decoder *d);
 int64_t hf_decoder_window(const hf_decoder *d, int64_t layer);
 /* True if the MLP of a layer has experts. */
 bool hf_decoder_has_experts(const hf_decoder *d, int64_t layer);
+
+/* True if a layer has linear attention. */
+bool hf_decoder_is_linear(const hf_decoder *d, int64_t layer);
+
+/* Linear attention: its sizes, and a layer of it (delta_net.c). */
+int hf_delta_net_sizes(hf_decoder *d);
+hf_tensor hf_decoder_delta_net(hf_decoder *d, const char *layer, int64_t index, hf_tensor x);
 
 /* A norm of the family's kind (decoder_layers.c). */
 hf_tensor hf_decoder_norm(hf_decoder *d, const char *path, hf_tensor x, int64_t width);

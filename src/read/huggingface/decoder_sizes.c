@@ -162,6 +162,8 @@ int hf_decoder_sizes(hf_decoder *d)
         status = read_experts(d);
     if (status == PYRO_OK)
         status = read_tables(d);
+    if (status == PYRO_OK && d->traits & HF_LINEAR)
+        status = hf_delta_net_sizes(d);
     if (status == PYRO_OK)
         read_biases(d);
     return status;
@@ -194,6 +196,17 @@ int64_t hf_decoder_window(const hf_decoder *d, int64_t layer)
         return !strcmp(type, "sliding_attention") ? window : 0;
     }
     return is_windowed(d, layer) ? window : 0;
+}
+
+bool hf_decoder_is_linear(const hf_decoder *d, int64_t layer)
+{
+    const hf_entry *types = hf_find(d->config, "layer_types");
+    int64_t interval = hf_number(d->config, "full_attention_interval", 4);
+    if (!(d->traits & HF_LINEAR))
+        return false;
+    if (types && types->kind == HF_LIST)
+        return !strcmp(hf_item(d->config, "layer_types", layer), "linear_attention");
+    return interval < 1 || (layer + 1) % interval != 0;
 }
 
 /* True if a list of the configuration has that number. */

@@ -37,6 +37,7 @@ enum hf_trait {
     HF_HEAD_DIM = 1 << 27, /* head_dim must be stated: it does not follow from other fields */
     HF_KV_HEADS = 1 << 28, /* so must num_key_value_heads; else it may be left out */
     HF_OWN_KEYS = 1 << 29,      /* as many key and value heads as heads, whatever is stated */
+    HF_LINEAR = 1 << 30,        /* linear attention in all but every fourth layer */
     HF_ALL_BIAS = HF_QKV_BIAS | HF_OUT_BIAS | HF_MLP_BIAS,
 };
 

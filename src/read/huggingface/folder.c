@@ -29,6 +29,7 @@ static int build(pyro_model *model, pyro_source *source, bool decode, pyro_error
                    strcmp(config.outer_type, config.model_type);
     const char *type = is_part ? config.outer_type : config.model_type;
     const hf_family *family = status == PYRO_OK ? hf_family_find(type) : NULL;
+    config.text_family = is_part ? hf_family_find(config.model_type) : NULL;
     if (status == PYRO_OK && !family)
         status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                            "the model type '%.60s' is not one whose graph follows from its "

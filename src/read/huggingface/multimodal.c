@@ -111,7 +111,7 @@ static int finish(multimodal *m, pyro_error *error)
 int hf_build_multimodal(pyro_model *model, const hf_config *config, const hf_family *family,
                         bool decode, pyro_error *error)
 {
-    const hf_family *text = hf_family_find(config->model_type);
+    const hf_family *text = config->text_family;
     multimodal m = {.outer = *config, .vision_config = *config};
     const char *head = hf_head_kind(config);
     m.outer.prefix = "";
