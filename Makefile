@@ -17,7 +17,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 # PYTHON=/path/to/python selects the interpreter; by default scripts/find-python.sh selects it.
 export PYTHON
 
-.PHONY: all help deps web python demo test test-c test-asan test-web test-python test-observer-off \
+.PHONY: all help deps web screenshots python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu bench-efficiency efficiency \
         fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
@@ -35,6 +35,7 @@ help:
 #: make test           install missing packages, build, make .venv, and run all tests
 #: make web            build the page of pyrometer report (needs Node 18; installs it if missing)
 #: make test-web       run the tests of the page in Node and in Chromium
+#: make screenshots    take a picture of every view of the page, light and dark: build/screenshots/
 #: make python         make .venv with pinned torch and the package
 #: make install        install under PREFIX (/usr/local), staged under DESTDIR
 #: make test-x86       run the unit tests on x86-64, under qemu if needed (test-arm: on AArch64)
@@ -109,6 +110,12 @@ test-web:
 	@scripts/install-deps.sh web chromium
 	@scripts/build-web.sh --strict
 	@cd web && PYRO_TOOL=$(CURDIR)/build/pyrometer npm test --silent
+
+screenshots:
+	@scripts/install-deps.sh web chromium
+	@scripts/build-web.sh --strict
+	@$(MAKE) --no-print-directory all
+	@cd web && PYRO_TOOL=$(CURDIR)/build/pyrometer node tools/screenshots.mjs $(CURDIR)/build/screenshots $(NAMES)
 
 test-python:
 	@echo "== Python package and models"

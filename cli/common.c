@@ -104,6 +104,11 @@ static int choose_format(pyro_common *common, pyro_error *error)
         writer = pyro_format_of_file(common->report, common->output);
     if (writer) {
         common->page = writer->format == PYRO_PAGE;
+        if (common->page && common->report == PYRO_REPORT_BENCH && !pyro_page_is_available()) {
+            common->page = false;
+            common->format = PYRO_BENCH_HTML;
+            return PYRO_OK;
+        }
         if (common->page)
             writer = pyro_format_named(common->report, "json");
         common->format = writer->format;
@@ -125,6 +130,7 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
 
     pyro_error_clear(&error);
     common->report = command->report;
+    common->subject = command->name;
     status = pyro_options_parse(command->groups, values, argc, argv, operands, &error);
     if (status == PYRO_OK && common->help) {
         *exit_code = pyro_help_show(command, common->color == COLOR_AUTO
@@ -207,7 +213,7 @@ static int write_as_page(const pyro_common *common, const char *text, size_t siz
 
     pyro_error_clear(&error);
     if (pyro_page_new(&page, NULL, &error) == PYRO_OK &&
-        pyro_page_add_json(page, common->output ? common->output : "result", text, size, &error) ==
+        pyro_page_add_json(page, common->subject ? common->subject : "result", text, size, &error) ==
             PYRO_OK)
         exit_code = pyro_common_write_page(common, page);
     else

@@ -13,6 +13,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+static int make_text(char **text, size_t *size, const pyro_bench_report *report,
+                     pyro_bench_format format, pyro_error *error)
+{
+    return format == PYRO_BENCH_HTML ? pyro_report_bench_page(text, size, report, "bench", error)
+                                     : pyro_report_bench(text, size, report, format, NULL, error);
+}
+
 static int write_file(const char *path, const pyro_bench_report *report, pyro_bench_format format)
 {
     char *text = NULL;
@@ -22,7 +29,7 @@ static int write_file(const char *path, const pyro_bench_report *report, pyro_be
     if (!path)
         return PYRO_EXIT_FINE;
     pyro_error_clear(&error);
-    int status = pyro_report_bench(&text, &size, report, format, NULL, &error);
+    int status = make_text(&text, &size, report, format, &error);
     return pyro_common_write_file(path, status, text, size, &error);
 }
 
@@ -108,8 +115,26 @@ int pyro_bench_write_exports(const pyro_bench_exports *exports, const pyro_bench
     return exit_code;
 }
 
+static int write_page(const pyro_common *common, const pyro_bench_report *report)
+{
+    pyro_page *page = NULL;
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_page_new(&page, NULL, &error) == PYRO_OK &&
+        pyro_page_add_bench(page, "bench", report, &error) == PYRO_OK)
+        exit_code = pyro_common_write_page(common, page);
+    else
+        exit_code = pyro_common_fail(NULL, &error);
+    pyro_page_free(page);
+    return exit_code;
+}
+
 int pyro_bench_write_result(const pyro_common *common, const pyro_bench_report *report)
 {
+    if (common->page)
+        return write_page(common, report);
     pyro_report_options options = pyro_common_report(common);
     char *text = NULL;
     size_t size = 0;

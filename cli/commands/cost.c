@@ -188,6 +188,23 @@ static void add_hints(pyro_buf *buf, const char *spec, const pyro_pricing *prici
     add_hint_lines(buf, spec, pricing, hints, count);
 }
 
+/* One model with its graph. */
+static int write_page(const model_list *list, const cost_values *values)
+{
+    pyro_page *page = NULL;
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_page_new(&page, NULL, &error) == PYRO_OK &&
+        pyro_page_add_model(page, list->words.specs.items[0], list->costs[0], &error) == PYRO_OK)
+        exit_code = pyro_common_write_page(&values->common, page);
+    else
+        exit_code = pyro_common_fail(NULL, &error);
+    pyro_page_free(page);
+    return exit_code;
+}
+
 static int write_report(const model_list *list, const cost_values *values)
 {
     pyro_report_options options = pyro_common_report(&values->common);
@@ -196,6 +213,8 @@ static int write_report(const model_list *list, const cost_values *values)
     pyro_error error;
     int status, exit_code;
 
+    if (values->common.page && count == 1)
+        return write_page(list, values);
     options.top = values->top == 0 || (values->top < 0 && values->sort >= 0 && options.verbose)
                       ? -1
                       : (values->top > 0 ? (int)values->top : 0);

@@ -37,9 +37,40 @@ static const pyro_option_group diff_groups[] = {
     {NULL, NULL, 0},
 };
 
+/* Two results of pyrometer bench, and what changed between them. */
+typedef struct judged {
+    pyro_bench *results[2];
+    pyro_comparison *comparison;
+} judged;
+
 static int table_rows(const diff_values *values)
 {
     return values->top == 0 ? -1 : (values->top > 0 ? (int)values->top : 0);
+}
+
+/* The comparison, then both models. */
+static int write_model_page(const pyro_words *operands, const pyro_priced *priced,
+                            const pyro_common *common)
+{
+    pyro_report_options options = {.format = PYRO_FORMAT_JSON, .top = -1};
+    pyro_page *page = NULL;
+    pyro_error error;
+    char *text = NULL;
+    size_t size = 0;
+
+    pyro_error_clear(&error);
+    int status = pyro_page_new(&page, NULL, &error);
+    if (status == PYRO_OK)
+        status = pyro_report_diff(&text, &size, priced[0].cost, priced[1].cost, &options, &error);
+    if (status == PYRO_OK)
+        status = pyro_page_add_diff(page, "comparison", text, size, &error);
+    for (size_t i = 0; i < 2 && status == PYRO_OK; i++)
+        status = pyro_page_add_model(page, operands->items[i], priced[i].cost, &error);
+    int exit_code = status == PYRO_OK ? pyro_common_write_page(common, page)
+                                      : pyro_common_fail(NULL, &error);
+    pyro_free(text);
+    pyro_page_free(page);
+    return exit_code;
 }
 
 static int write_diff(const pyro_priced *before, const pyro_priced *after,
@@ -73,13 +104,41 @@ static int price_both(const pyro_words *operands, const diff_values *values)
             exit_code = pyro_common_fail(operands->items[i], &error);
     }
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = write_diff(&priced[0], &priced[1], values);
+        exit_code = values->common.page ? write_model_page(operands, priced, &values->common)
+                                        : write_diff(&priced[0], &priced[1], values);
     pyro_priced_free(&priced[0]);
     pyro_priced_free(&priced[1]);
     return exit_code;
 }
 
-static int write_verdict(const pyro_comparison *comparison, const diff_values *values)
+/* The verdict, then both results with their samples. */
+static int write_bench_page(const pyro_words *operands, const judged *judged,
+                            const pyro_common *common)
+{
+    pyro_report_options options = {.format = PYRO_FORMAT_JSON};
+    pyro_page *page = NULL;
+    pyro_error error;
+    char *text = NULL;
+    size_t size = 0;
+
+    pyro_error_clear(&error);
+    int status = pyro_page_new(&page, NULL, &error);
+    if (status == PYRO_OK)
+        status = pyro_report_verdict(&text, &size, judged->comparison, &options, &error);
+    if (status == PYRO_OK)
+        status = pyro_page_add_diff(page, "comparison", text, size, &error);
+    for (size_t i = 0; i < 2 && status == PYRO_OK; i++) {
+        pyro_bench_report side = {.bench = judged->results[i]};
+        status = pyro_page_add_bench(page, operands->items[i], &side, &error);
+    }
+    int exit_code = status == PYRO_OK ? pyro_common_write_page(common, page)
+                                      : pyro_common_fail(NULL, &error);
+    pyro_free(text);
+    pyro_page_free(page);
+    return exit_code;
+}
+
+static int write_verdict_text(const pyro_comparison *comparison, const diff_values *values)
 {
     pyro_report_options options = pyro_common_report(&values->common);
     char *text = NULL;
@@ -91,6 +150,16 @@ static int write_verdict(const pyro_comparison *comparison, const diff_values *v
         return pyro_common_fail(NULL, &error);
     int exit_code = pyro_common_write(&values->common, text, size);
     pyro_free(text);
+    return exit_code;
+}
+
+static int write_verdict(const pyro_words *operands, const judged *judged,
+                         const diff_values *values)
+{
+    const pyro_comparison *comparison = judged->comparison;
+    int exit_code = values->common.page ? write_bench_page(operands, judged, &values->common)
+                                        : write_verdict_text(comparison, values);
+
     if (exit_code != PYRO_EXIT_FINE)
         return exit_code;
     pyro_verdict_annotate(comparison, &values->verdict);
@@ -116,8 +185,7 @@ static int open_results(pyro_bench **out, const char *path)
 
 static int judge_both(const pyro_words *operands, const diff_values *values)
 {
-    pyro_bench *results[2] = {NULL, NULL};
-    pyro_comparison *comparison = NULL;
+    judged judged = {{NULL, NULL}, NULL};
     pyro_verdict_options options;
     int exit_code = PYRO_EXIT_FINE;
     pyro_error error;
@@ -126,22 +194,22 @@ static int judge_both(const pyro_words *operands, const diff_values *values)
     if (pyro_verdict_settle(&options, &values->verdict, &error) != PYRO_OK)
         return pyro_common_complain("%s (see pyrometer diff --help)", error.message);
     for (size_t i = 0; i < 2; i++) {
-        int opened = open_results(&results[i], operands->items[i]);
+        int opened = open_results(&judged.results[i], operands->items[i]);
 
         /* An error outweighs a missing verdict. */
         if (opened == PYRO_EXIT_ERROR || exit_code == PYRO_EXIT_FINE)
             exit_code = opened;
     }
     if (exit_code == PYRO_EXIT_FINE)
-        exit_code = pyro_bench_compare(&comparison, results[0], results[1], &options, &error) ==
-                            PYRO_OK
-                        ? write_verdict(comparison, values)
+        exit_code = pyro_bench_compare(&judged.comparison, judged.results[0], judged.results[1],
+                                       &options, &error) == PYRO_OK
+                        ? write_verdict(operands, &judged, values)
                         : pyro_common_fail(NULL, &error);
     else if (exit_code == PYRO_EXIT_CANNOT_TELL)
         exit_code = pyro_verdict_unknown_code(&values->verdict);
-    pyro_comparison_free(comparison);
-    pyro_bench_free(results[0]);
-    pyro_bench_free(results[1]);
+    pyro_comparison_free(judged.comparison);
+    pyro_bench_free(judged.results[0]);
+    pyro_bench_free(judged.results[1]);
     return exit_code;
 }
 

@@ -32,6 +32,8 @@ bool pyro_is_trace(const char *path)
            memcmp(start, PYRO_RECORDING_MAGIC, sizeof start) == 0;
 }
 
+static const pyro_analysis_options analysis_options = {.step = -1, .without_stacks = true};
+
 /* A trace and its analysis. */
 typedef struct analyzed {
     pyro_trace *trace;
@@ -40,18 +42,46 @@ typedef struct analyzed {
 
 static int analyze(analyzed *out, const char *path)
 {
-    pyro_analysis_options options = {.step = -1, .without_stacks = true};
     pyro_error error;
     size_t count;
 
     pyro_error_clear(&error);
     if (pyro_trace_open(&out->trace, path, NULL, &error) != PYRO_OK ||
-        pyro_trace_analyze(&out->analysis, out->trace, &options, &error) != PYRO_OK)
+        pyro_trace_analyze(&out->analysis, out->trace, &analysis_options, &error) != PYRO_OK)
         return pyro_common_fail(path, &error);
     const char *const *warnings = pyro_trace_warnings(out->trace, &count);
     for (size_t i = 0; i < count; i++)
         pyro_common_complain("%s: warning: %s", path, warnings[i]);
     return PYRO_EXIT_FINE;
+}
+
+/* Two timelines share the room that one has otherwise. */
+#define EVENTS_PER_SIDE 400000
+
+/* The comparison, then both runs. */
+static int write_page(const analyzed *sides, const pyro_trace_diff *diff, const pyro_common *common)
+{
+    pyro_page_options page_options = {.max_events = EVENTS_PER_SIDE};
+    pyro_report_options options = {.format = PYRO_FORMAT_JSON, .top = -1};
+    pyro_page *page = NULL;
+    pyro_error error;
+    char *text = NULL;
+    size_t size = 0;
+
+    pyro_error_clear(&error);
+    int status = pyro_page_new(&page, &page_options, &error);
+    if (status == PYRO_OK)
+        status = pyro_report_trace_diff(&text, &size, diff, &options, &error);
+    if (status == PYRO_OK)
+        status = pyro_page_add_diff(page, "comparison", text, size, &error);
+    for (size_t i = 0; i < 2 && status == PYRO_OK; i++)
+        status = pyro_page_add_trace(page, sides[i].trace, sides[i].analysis, &analysis_options,
+                                     &error);
+    int exit_code = status == PYRO_OK ? pyro_common_write_page(common, page)
+                                      : pyro_common_fail(NULL, &error);
+    pyro_free(text);
+    pyro_page_free(page);
+    return exit_code;
 }
 
 static int write_diff(const analyzed *sides, int top, const pyro_common *common)
@@ -65,8 +95,11 @@ static int write_diff(const analyzed *sides, int top, const pyro_common *common)
 
     options.top = top;
     pyro_error_clear(&error);
-    if (pyro_trace_compare(&diff, sides[0].analysis, sides[1].analysis, &error) != PYRO_OK ||
-        pyro_report_trace_diff(&text, &size, diff, &options, &error) != PYRO_OK)
+    if (pyro_trace_compare(&diff, sides[0].analysis, sides[1].analysis, &error) != PYRO_OK)
+        exit_code = pyro_common_fail(NULL, &error);
+    else if (common->page)
+        exit_code = write_page(sides, diff, common);
+    else if (pyro_report_trace_diff(&text, &size, diff, &options, &error) != PYRO_OK)
         exit_code = pyro_common_fail(NULL, &error);
     else
         exit_code = pyro_common_write(common, text, size);

@@ -36,7 +36,7 @@ static const pyro_option graph_options[] = {
      .metavar = "WHAT",
      .help = "What a node is. module: blocks that the model repeats, and leaf modules elsewhere; "
              "layer: leaf modules, and operators outside of them; op: operators.",
-     .default_text = "module",
+     .default_text = "module; layer for html, which folds modules",
      .choices = granularity_names},
     {.long_name = "level",
      .kind = PYRO_OPTION_CHOICE,
@@ -193,11 +193,18 @@ static int write_graph(const pyro_dataflow *graph, const pyro_cuts *cuts,
     return exit_code;
 }
 
+/* A page folds layers into modules itself. */
+static pyro_granularity granularity_of(const graph_values *values)
+{
+    if (values->granularity >= 0)
+        return (pyro_granularity)values->granularity;
+    return values->common.page ? PYRO_GRANULARITY_LAYER : PYRO_GRANULARITY_MODULE;
+}
+
 static int build_and_write(const pyro_program *program, const graph_values *values,
                            int64_t memory_limit)
 {
-    pyro_dataflow_options options = {(pyro_granularity)values->granularity,
-                                     (pyro_op_level)values->level};
+    pyro_dataflow_options options = {granularity_of(values), (pyro_op_level)values->level};
     pyro_dataflow *graph = NULL;
     pyro_cuts cuts = {0};
     pyro_error error;
@@ -240,17 +247,21 @@ static int graph_of(const char *spec, const graph_values *values)
 
 static int run_graph(const pyro_command *command, int argc, char **argv)
 {
-    graph_values values = {.pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
+    graph_values values = {
+        .granularity = -1, .pricing = PYRO_PRICING_INIT, .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     int exit_code;
 
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &operands, &exit_code)) {
+        const char *spec = operands.count ? operands.items[0] : DEFAULT_MODEL;
+
+        values.common.subject = spec;
         if (operands.count > 1)
             exit_code = pyro_common_complain("graph takes one model or recording, not %zu (see "
                                              "pyrometer graph --help)",
                                              operands.count);
         else
-            exit_code = graph_of(operands.count ? operands.items[0] : DEFAULT_MODEL, &values);
+            exit_code = graph_of(spec, &values);
     }
     pyro_words_free(&operands);
     pyro_options_free(command->groups, &values);
@@ -262,6 +273,8 @@ static const pyro_example graph_examples[] = {
      "Blocks and layers of a built-in model, and the tensors between them."},
     {"pyrometer graph model.pt2 --granularity layer -o model.svg",
      "Draw the graph, with Graphviz."},
+    {"pyrometer graph model.pt2 -o model.html",
+     "Show the graph in a browser; a click unfolds a module."},
     {"pyrometer graph run.pyro --granularity op --format json",
      "Operators that ran, with their times, as JSON."},
     {"pyrometer graph run.pyro --cuts 4 --memory-limit 8G",

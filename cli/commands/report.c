@@ -22,6 +22,7 @@
 typedef struct report_values {
     const char *title;
     double from_s, to_s;
+    const char *steps; /* "3" or "3-5" */
     int64_t events;
     bool strip_paths;
     pyro_pricing pricing;
@@ -59,6 +60,12 @@ static const pyro_option timeline_options[] = {
      .default_text = "its end",
      .minimum = 0,
      .maximum = 1e9},
+    {.long_name = "steps",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(report_values, steps),
+     .metavar = "N[-M]",
+     .help = "Show the timeline of one step, or from one step to another, by their numbers.",
+     .default_text = "all"},
     {.long_name = "events",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(report_values, events),
@@ -180,17 +187,11 @@ static int add_trace(pyro_page *page, const char *path, bool quiet, pyro_error *
 static int add_model(pyro_page *page, const char *spec, const pyro_pricing *pricing,
                      pyro_error *error)
 {
-    pyro_report_options options = {.format = PYRO_FORMAT_JSON};
     pyro_priced priced = {0};
-    char *text = NULL;
-    size_t size = 0;
     int status = pyro_price_model(&priced, spec, pricing, error);
 
     if (status == PYRO_OK)
-        status = pyro_report_cost(&text, &size, priced.cost, &options, error);
-    if (status == PYRO_OK)
-        status = pyro_page_add_json(page, spec, text, size, error);
-    pyro_free(text);
+        status = pyro_page_add_model(page, spec, priced.cost, error);
     pyro_priced_free(&priced);
     return status;
 }
@@ -210,6 +211,25 @@ static int add_input(pyro_page *page, const char *input, const report_values *va
     return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(input, &error);
 }
 
+/* "3" or "3-5" */
+static bool parse_steps(pyro_page_options *options, const char *text)
+{
+    char *end;
+
+    options->only_steps = text != NULL;
+    if (!text)
+        return true;
+    errno = 0;
+    options->first_step = options->last_step = strtoll(text, &end, 10);
+    if (end == text || options->first_step < 0)
+        return false;
+    if (*end == '-') {
+        text = end + 1;
+        options->last_step = strtoll(text, &end, 10);
+    }
+    return end != text && *end == '\0' && errno == 0 && options->last_step >= options->first_step;
+}
+
 static int write_page(const report_values *values, const pyro_words *inputs)
 {
     pyro_page_options options = {
@@ -227,6 +247,10 @@ static int write_page(const report_values *values, const pyro_words *inputs)
     if (inputs->count == 0)
         return pyro_common_complain("report needs a model, trace, recording or result: pyrometer "
                                     "report INPUT... (see pyrometer report --help)");
+    if (!parse_steps(&options, values->steps))
+        return pyro_common_complain("--steps: \"%.60s\" is not a number of a step or a range; "
+                                    "write 3 or 3-5 (see pyrometer report --help)",
+                                    values->steps);
     if (pyro_page_new(&page, &options, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
     for (size_t i = 0; i < inputs->count && exit_code == PYRO_EXIT_FINE; i++)

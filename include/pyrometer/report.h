@@ -105,7 +105,7 @@ typedef enum pyro_bench_format {
     PYRO_BENCH_JSON, /* for pyro_bench_open */
     PYRO_BENCH_CSV,  /* one row per metric */
     PYRO_BENCH_MARKDOWN,
-    PYRO_BENCH_HTML,  /* one self-contained file */
+    PYRO_BENCH_HTML,  /* one static file; pyro_report_bench_page writes the page */
     PYRO_BENCH_JUNIT,
     PYRO_BENCH_GITHUB /* for github-action-benchmark */
 } pyro_bench_format;

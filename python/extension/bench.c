@@ -346,7 +346,10 @@ static PyObject *bench_report(bench_object *self, PyObject *args)
     report.without_drawings = !drawings;
     report.without_details = !details;
     pyro_error_clear(&error);
-    int status = pyro_report_bench(&text, &size, &report, (pyro_bench_format)index, NULL, &error);
+    int status = index == PYRO_BENCH_HTML
+                     ? pyro_report_bench_page(&text, &size, &report, "bench", &error)
+                     : pyro_report_bench(&text, &size, &report, (pyro_bench_format)index, NULL,
+                                         &error);
     if (status < 0)
         return fail((PyObject *)self, &error, status);
     PyObject *result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");

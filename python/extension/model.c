@@ -254,6 +254,17 @@ static int price(model_object *self, const pyro_cost_options *options,
     return status;
 }
 
+/* Completes options whose other members are set. */
+static int settle_options(pyro_cost_options *options, const char *convention, PyObject *rule,
+                          pyro_error *error)
+{
+    if (rule != Py_None) {
+        options->rule = call_rule;
+        options->rule_user = rule;
+    }
+    return pyro_convention_parse(&options->convention, convention, error);
+}
+
 PyDoc_STRVAR(report_doc, "report(as_json, convention, dtype, ridge, depth, rule, top, train=None) "
                          "-> str\n\n"
                          "Computes the model's cost and returns the report of pyro_report_cost() "
@@ -276,17 +287,13 @@ static PyObject *model_report(model_object *self, PyObject *args)
                           &options.ridge, &options.depth, &rule, &report.top, &train))
         return NULL;
     pyro_error_clear(&error);
-    status = pyro_convention_parse(&options.convention, convention, &error);
+    status = settle_options(&options, convention, rule, &error);
     if (status >= 0 && train != Py_None)
         status = read_training(train, &training, &error);
     if (status < 0)
         return PyErr_Occurred() ? NULL : core_fail(state, &error, status, 0);
     report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;
     report.verbose = as_json;
-    if (rule != Py_None) {
-        options.rule = call_rule;
-        options.rule_user = rule;
-    }
 
     if (core_enter_model(self))
         return NULL;
@@ -306,6 +313,29 @@ static PyObject *model_report(model_object *self, PyObject *args)
         result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     pyro_free(text);
     return result;
+}
+
+int core_add_model_to_page(pyro_page *page, const char *name, model_object *model,
+                           PyObject *settings, pyro_error *error)
+{
+    pyro_cost_options options = {0};
+    pyro_cost *cost = NULL;
+    const char *convention;
+    PyObject *rule;
+    int status;
+
+    if (!PyArg_ParseTuple(settings, "szdiO:settings", &convention, &options.dtype, &options.ridge,
+                          &options.depth, &rule))
+        return -1;
+    status = settle_options(&options, convention, rule, error);
+    if (status < 0 || core_enter_model(model))
+        return -1;
+    status = pyro_cost_compute(&cost, model->model, &options, error);
+    if (status >= 0)
+        status = pyro_page_add_model(page, name, cost, error);
+    model->busy = 0;
+    pyro_cost_free(cost);
+    return status;
 }
 
 static void model_dealloc(model_object *self)

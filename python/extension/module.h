@@ -103,6 +103,13 @@ const pyro_gpu *core_gpu_of(PyObject *gpu);
 /* bench.c: adds benchmark results and their comparison. */
 int core_add_bench(PyObject *module);
 
+/* page.c: adds functions that write pages. */
+int core_add_page(PyObject *module);
+/* model.c and trace.c: add an object to a page. A negative status, with or without an exception. */
+int core_add_model_to_page(pyro_page *page, const char *name, model_object *model,
+                           PyObject *settings, pyro_error *error);
+int core_add_trace_to_page(pyro_page *page, PyObject *trace, pyro_error *error);
+
 /* history.c: adds the history of results. */
 int core_add_history(PyObject *module);
 /* history_read.c: adds what reads it. */

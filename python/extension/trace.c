@@ -9,7 +9,7 @@ typedef struct trace_object {
     pyro_trace *trace;
     pyro_analysis *analysis;
     PyObject *model; /* the model_object for layer names, or NULL */
-    PyObject *layers_from; /* str or NULL; kept for layer_ops() */
+    PyObject *layers_from; /* str or NULL; kept to join the trace again */
 } trace_object;
 
 /* One numeric member of every row of a table. */
@@ -320,27 +320,52 @@ static PyObject *layer_times_as_list(const pyro_layer_ops *ops)
     return list;
 }
 
+/* What the joins of the trace need again; -1 with an exception. leave_joins() follows. */
+static int enter_joins(trace_object *self, pyro_analysis_options *options)
+{
+    options->step = -1;
+    if (self->layers_from)
+        options->layers_from = PyUnicode_AsUTF8(self->layers_from);
+    if (!self->model)
+        return 0;
+    options->model = ((model_object *)self->model)->model;
+    return core_enter_model((model_object *)self->model);
+}
+
+static void leave_joins(trace_object *self)
+{
+    if (self->model)
+        ((model_object *)self->model)->busy = 0;
+}
+
+int core_add_trace_to_page(pyro_page *page, PyObject *trace, pyro_error *error)
+{
+    trace_object *self = (trace_object *)trace;
+    pyro_analysis_options options = {0};
+    int status;
+
+    if (enter_joins(self, &options))
+        return -1;
+    status = pyro_page_add_trace(page, self->trace, self->analysis, &options, error);
+    leave_joins(self);
+    return status;
+}
+
 static PyObject *trace_layer_ops(trace_object *self, PyObject *unused)
 {
     core_state *state = PyType_GetModuleState(Py_TYPE(self));
-    pyro_analysis_options options = {.step = -1};
+    pyro_analysis_options options = {0};
     pyro_layer_ops *ops = NULL;
     pyro_error error;
     PyObject *result = NULL;
     int status;
 
     (void)unused;
-    if (self->layers_from)
-        options.layers_from = PyUnicode_AsUTF8(self->layers_from);
-    if (self->model) {
-        if (core_enter_model((model_object *)self->model))
-            return NULL;
-        options.model = ((model_object *)self->model)->model;
-    }
+    if (enter_joins(self, &options))
+        return NULL;
     pyro_error_clear(&error);
     status = pyro_trace_layer_ops(&ops, self->trace, &options, &error);
-    if (self->model)
-        ((model_object *)self->model)->busy = 0;
+    leave_joins(self);
     if (status < 0)
         core_fail(state, &error, status, 0);
     else

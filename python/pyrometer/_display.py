@@ -1,4 +1,4 @@
-"""Renders results: tables as HTML for notebooks, rows as pandas DataFrames."""
+"""Renders results: pages and tables for notebooks, rows as pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import html
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyrometer import _core
+
 if TYPE_CHECKING:
     import pandas
 
 MOST_ROWS = 50
+# Events of a timeline in a notebook, which stores the page with its cell.
+MOST_EVENTS = 50_000
+_FRAME = "width: 100%; height: 760px; border: 1px solid #8884; border-radius: 6px"
+
+
+def notebook(title: str, page: Callable[[], str], otherwise: Callable[[], str]) -> str:
+    """The page of a result in a frame; in a build without the page, what `otherwise` returns."""
+    if not _core.page_is_available():
+        return otherwise()
+    text = html.escape(page(), quote=True)
+    return f'<iframe title="{_cell(title)}" style="{_FRAME}" srcdoc="{text}"></iframe>'
 
 
 def clean(text: str) -> str:

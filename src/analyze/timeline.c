@@ -12,11 +12,17 @@ enum { MAX_ROWS = 64 };
 /* In `slice_of`, of an event that is not to be shown. */
 #define HIDDEN (PYRO_NO_SLICE - 1)
 
-/* Ends of the last slice in each row of a track. */
+/* Of each row of a track: where its last slice ends, and which one that is. */
 typedef struct track_rows {
     int64_t end_ns[MAX_ROWS];
+    uint32_t last[MAX_ROWS];
     unsigned used;
 } track_rows;
+
+/* What is merged: slices shorter than `below_ns`, unless the gap between two is longer. */
+typedef struct merging {
+    int64_t below_ns, gap_ns;
+} merging;
 
 typedef struct layout {
     pyro_timeline *timeline;
@@ -25,6 +31,8 @@ typedef struct layout {
     int64_t from_ns, to_ns; /* on the trace's clock */
     track_rows *tracks;
     uint32_t *slice_of; /* by event; PYRO_NO_SLICE or HIDDEN */
+    size_t capacity; /* of the slices */
+    merging rule;
 } layout;
 
 /* Ranges on a device repeat what its work says, and the profiler's own span holds everything. */
@@ -74,28 +82,63 @@ static bool in_range(const layout *layout, uint32_t event)
            pyro_event_end_ns(layout->trace, event) >= layout->from_ns;
 }
 
-static void add_slice(layout *layout, uint32_t event)
+static bool is_wanted(const layout *layout, uint32_t event)
+{
+    return layout->slice_of[event] != HIDDEN && is_shown(layout->trace, event) &&
+           in_range(layout, event);
+}
+
+/* Whether a short slice lengthens the merged one before it in its row. */
+static bool extends_last(layout *layout, uint32_t last, int64_t start_ns, int64_t end_ns)
+{
+    pyro_slice *merged = last < layout->timeline->count ? &layout->timeline->slices[last] : NULL;
+    int64_t merged_end_ns;
+
+    if (!merged || merged->name != PYRO_NO_ID)
+        return false;
+    merged_end_ns = merged->start_ns + merged->duration_ns;
+    if (start_ns - merged_end_ns >= layout->rule.gap_ns)
+        return false;
+    merged->duration_ns = (end_ns > merged_end_ns ? end_ns : merged_end_ns) - merged->start_ns;
+    merged->events++;
+    return true;
+}
+
+static bool add_slice(layout *layout, uint32_t event)
 {
     const pyro_trace *trace = layout->trace;
     pyro_timeline *timeline = layout->timeline;
     uint16_t track = trace->track[event];
     uint32_t call = layout->joins->call[event];
     uint8_t category = trace->category[event];
+    track_rows *rows = &layout->tracks[track];
+    uint8_t row = take_row(rows, trace->start_ns[event], pyro_event_end_ns(trace, event),
+                           pyro_event_is_host(category));
+    int64_t start_ns = trace->start_ns[event] - timeline->start_ns;
+    bool is_short = trace->duration_ns[event] < layout->rule.below_ns;
 
-    timeline->slices[timeline->count] = (pyro_slice){
-        .start_ns = trace->start_ns[event] - timeline->start_ns,
+    if (is_short &&
+        extends_last(layout, rows->last[row], start_ns, start_ns + trace->duration_ns[event]))
+        return true;
+    if (!pyro_grow(&timeline->slices, &layout->capacity, timeline->count + 1,
+                   sizeof *timeline->slices))
+        return false;
+    rows->last[row] = (uint32_t)timeline->count;
+    timeline->slices[timeline->count++] = (pyro_slice){
+        .start_ns = start_ns,
         .duration_ns = trace->duration_ns[event],
-        .name = trace->name[event],
-        .layer = call != PYRO_NO_LAYER ? layout->joins->calls[call].layer : PYRO_NO_LAYER,
+        .name = is_short ? PYRO_NO_ID : trace->name[event],
+        .layer = is_short || call == PYRO_NO_LAYER ? PYRO_NO_LAYER
+                                                   : layout->joins->calls[call].layer,
         .launch = event, /* replaced once slices have their places */
+        .forward = PYRO_NO_SLICE,
         .events = 1,
         .track = track,
-        .row = take_row(&layout->tracks[track], trace->start_ns[event],
-                        pyro_event_end_ns(trace, event), pyro_event_is_host(category)),
+        .row = row,
         .category = category,
         .phase = layout->joins->phase[event],
     };
-    timeline->count++;
+    return true;
 }
 
 static int by_place(const void *a, const void *b)
@@ -111,104 +154,81 @@ static int by_place(const void *a, const void *b)
     return 0;
 }
 
-/* The duration from which on at most `wanted` slices remain: a power of two. */
-static int64_t shortest_kept(const pyro_timeline *timeline, size_t wanted)
+/* Counts events by the highest bit of their duration; returns their number. */
+static size_t count_durations(const layout *layout, size_t longer[64])
+{
+    size_t count = 0;
+
+    for (uint32_t event = 0; event < layout->trace->count; event++) {
+        if (!is_wanted(layout, event))
+            continue;
+        longer[63 - __builtin_clzll((uint64_t)layout->trace->duration_ns[event] | 1)]++;
+        count++;
+    }
+    return count;
+}
+
+/* The duration from which on at most `wanted` events remain: a power of two; 0 where all do. */
+static int64_t shortest_kept(const layout *layout, size_t max_slices)
 {
     size_t longer[64] = {0}, sum = 0;
     int bit;
 
-    for (size_t i = 0; i < timeline->count; i++) {
-        uint64_t duration = (uint64_t)timeline->slices[i].duration_ns | 1;
-        longer[63 - __builtin_clzll(duration)]++;
-    }
+    if (max_slices == 0 || count_durations(layout, longer) <= max_slices)
+        return 0;
+    /* Stretches of merged events take the other half. */
     for (bit = 63; bit > 0; bit--) {
-        if (sum + longer[bit] > wanted)
+        if (sum + longer[bit] > max_slices / 2)
             break;
         sum += longer[bit];
     }
     return (int64_t)1 << (bit < 62 ? bit + 1 : 62);
 }
 
-/* What is merged: slices shorter than this, unless the gap between two is longer. */
-typedef struct merging {
-    int64_t below_ns, gap_ns;
-} merging;
-
-/* Whether a short slice continues the merged one before it. */
-static bool continues(const pyro_slice *merged, const pyro_slice *next, int64_t gap_ns)
+static void clear_rows(layout *layout)
 {
-    return merged->name == PYRO_NO_ID && merged->track == next->track && merged->row == next->row &&
-           next->start_ns - (merged->start_ns + merged->duration_ns) < gap_ns;
-}
-
-static void extend(pyro_slice *merged, const pyro_slice *slice)
-{
-    int64_t end_ns = slice->start_ns + slice->duration_ns;
-    int64_t merged_end_ns = merged->start_ns + merged->duration_ns;
-
-    merged->duration_ns = (end_ns > merged_end_ns ? end_ns : merged_end_ns) - merged->start_ns;
-    merged->events += slice->events;
-}
-
-/* Joins short slices that lie close together into stretches without a name. */
-static void merge_short(pyro_timeline *timeline, merging rule)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < timeline->count; i++) {
-        pyro_slice *slice = &timeline->slices[i];
-        bool is_short = slice->name == PYRO_NO_ID || slice->duration_ns < rule.below_ns;
-
-        if (is_short && kept > 0 && continues(&timeline->slices[kept - 1], slice, rule.gap_ns)) {
-            extend(&timeline->slices[kept - 1], slice);
-            continue;
-        }
-        if (is_short) {
-            slice->name = PYRO_NO_ID;
-            slice->layer = PYRO_NO_LAYER;
-        }
-        timeline->slices[kept++] = *slice;
+    layout->timeline->count = 0;
+    for (size_t i = 0; i < layout->trace->track_count; i++) {
+        layout->tracks[i].used = 0;
+        memset(layout->tracks[i].last, 0xff, sizeof layout->tracks[i].last);
     }
-    timeline->count = kept;
 }
 
-/* Keeps the longest slices, up to half of the limit. Stretches take the rest: the gaps in them grow
- * until they are few enough. */
-static void limit_slices(pyro_timeline *timeline, size_t max_slices)
+/* Adds the slices of all events, and stops at `most`. False when memory is out. */
+static bool add_slices(layout *layout, size_t most)
 {
-    if (max_slices == 0 || timeline->count <= max_slices)
-        return;
-    merging rule = {.below_ns = shortest_kept(timeline, max_slices / 2)};
+    clear_rows(layout);
+    for (size_t i = 0; i < layout->trace->count && layout->timeline->count < most; i++) {
+        uint32_t event = layout->joins->by_time[i];
+        if (is_wanted(layout, event) && !add_slice(layout, event))
+            return false;
+    }
+    return true;
+}
 
-    rule.gap_ns = rule.below_ns;
-    timeline->merged_below_ns = rule.below_ns;
-    do {
-        merge_short(timeline, rule);
-        rule.gap_ns *= 4;
-    } while (timeline->count > max_slices && rule.gap_ns <= timeline->span_ns * 4);
+/* Merges short events, over ever longer gaps until few enough slices remain. */
+static bool add_merged_slices(layout *layout, size_t max_slices)
+{
+    pyro_timeline *timeline = layout->timeline;
+    int64_t most_gap_ns = timeline->span_ns < INT64_MAX / 8 ? timeline->span_ns * 4 : INT64_MAX / 8;
+
+    layout->rule.below_ns = shortest_kept(layout, max_slices);
+    if (layout->rule.below_ns == 0)
+        return add_slices(layout, SIZE_MAX);
+    layout->rule.gap_ns = layout->rule.below_ns;
+    timeline->merged_below_ns = layout->rule.below_ns;
+    while (add_slices(layout, max_slices + 1)) {
+        if (timeline->count <= max_slices || layout->rule.gap_ns > most_gap_ns)
+            break;
+        layout->rule.gap_ns *= 4;
+    }
+    if (timeline->count > max_slices && !add_slices(layout, SIZE_MAX))
+        return false;
     for (size_t i = 0; i < timeline->count; i++) {
         if (timeline->slices[i].name == PYRO_NO_ID)
             timeline->merged_events += timeline->slices[i].events;
     }
-}
-
-/* Replaces the event that each slice still holds in `launch` by the slice of its launch. */
-static void find_launches(layout *layout)
-{
-    pyro_timeline *timeline = layout->timeline;
-
-    for (size_t i = 0; i < timeline->count; i++) {
-        if (timeline->slices[i].name != PYRO_NO_ID)
-            layout->slice_of[timeline->slices[i].launch] = (uint32_t)i;
-    }
-    for (size_t i = 0; i < timeline->count; i++) {
-        pyro_slice *slice = &timeline->slices[i];
-        uint32_t launch = slice->name != PYRO_NO_ID && pyro_event_is_device_work(slice->category)
-                              ? layout->joins->launch[slice->launch]
-                              : PYRO_NO_EVENT;
-
-        slice->launch = launch != PYRO_NO_EVENT ? layout->slice_of[launch] : PYRO_NO_SLICE;
-    }
+    return true;
 }
 
 static bool list_rows(pyro_timeline *timeline)
@@ -249,23 +269,37 @@ static void find_span(layout *layout)
     layout->timeline->span_ns = start_ns <= end_ns ? end_ns - start_ns : 0;
 }
 
-static void lay_out(layout *layout, const pyro_timeline_options *options)
+static void choose_range(layout *layout, const pyro_timeline_options *options)
+{
+    int64_t start_ns = layout->timeline->start_ns;
+
+    layout->from_ns = start_ns + options->from_ns;
+    layout->to_ns = options->to_ns > 0 ? start_ns + options->to_ns : INT64_MAX;
+    for (size_t i = 0; options->only_steps && i < layout->joins->step_count; i++) {
+        const pyro_step *step = &layout->joins->steps[i];
+
+        if (step->number == options->first_step)
+            layout->from_ns = step->start_ns;
+        if (step->number == options->last_step)
+            layout->to_ns = step->end_ns;
+    }
+}
+
+static bool lay_out(layout *layout, const pyro_timeline_options *options)
 {
     pyro_timeline *timeline = layout->timeline;
 
     find_span(layout);
     hide_steps(layout);
-    layout->from_ns = timeline->start_ns + options->from_ns;
-    layout->to_ns = options->to_ns > 0 ? timeline->start_ns + options->to_ns : INT64_MAX;
-    for (size_t i = 0; i < layout->trace->count; i++) {
-        uint32_t event = layout->joins->by_time[i];
-        if (layout->slice_of[event] != HIDDEN && is_shown(layout->trace, event) &&
-            in_range(layout, event))
-            add_slice(layout, event);
-    }
+    choose_range(layout, options);
+    timeline->from_ns = layout->from_ns - timeline->start_ns;
+    timeline->to_ns = layout->to_ns == INT64_MAX ? timeline->span_ns
+                                                 : layout->to_ns - timeline->start_ns;
+    if (!add_merged_slices(layout, options->max_slices))
+        return false;
     qsort(timeline->slices, timeline->count, sizeof *timeline->slices, by_place);
-    limit_slices(timeline, options->max_slices);
-    find_launches(layout);
+    return pyro_timeline_link(timeline, layout->trace, layout->joins, layout->slice_of) &&
+           list_rows(timeline);
 }
 
 int pyro_timeline_make(pyro_timeline *timeline, const pyro_trace *trace, const pyro_joins *joins,
@@ -275,14 +309,12 @@ int pyro_timeline_make(pyro_timeline *timeline, const pyro_trace *trace, const p
     bool good;
 
     memset(timeline, 0, sizeof *timeline);
-    timeline->slices = malloc((trace->count + 1) * sizeof *timeline->slices);
     layout.tracks = calloc(trace->track_count + 1, sizeof *layout.tracks);
     layout.slice_of = malloc((trace->count + 1) * sizeof *layout.slice_of);
-    good = timeline->slices && layout.tracks && layout.slice_of;
+    good = layout.tracks && layout.slice_of;
     if (good) {
         memset(layout.slice_of, 0xff, (trace->count + 1) * sizeof *layout.slice_of);
-        lay_out(&layout, options);
-        good = list_rows(timeline);
+        good = lay_out(&layout, options);
     }
     free(layout.tracks);
     free(layout.slice_of);

@@ -14,6 +14,7 @@ typedef struct pyro_slice {
     uint32_t name;   /* interned; PYRO_NO_ID: merged */
     uint32_t layer;  /* index into the joins' layers; PYRO_NO_LAYER */
     uint32_t launch; /* slice of the call that launched it; PYRO_NO_SLICE */
+    uint32_t forward; /* of a backward op: slice of the forward op that made it; PYRO_NO_SLICE */
     uint32_t events; /* 1, or the number of merged ones */
     uint16_t track;
     uint8_t row; /* on its track, 0 is the outermost */
@@ -28,7 +29,8 @@ typedef struct pyro_slice_row {
 } pyro_slice_row;
 
 typedef struct pyro_timeline {
-    int64_t start_ns, span_ns;
+    int64_t start_ns, span_ns; /* of the whole trace */
+    int64_t from_ns, to_ns; /* what is shown of it, since its start */
     pyro_slice *slices; /* by track, row and start */
     size_t count;
     pyro_slice_row *rows;
@@ -41,10 +43,16 @@ typedef struct pyro_timeline {
 typedef struct pyro_timeline_options {
     size_t max_slices;      /* 0: no limit */
     int64_t from_ns, to_ns; /* since the start of the trace; to_ns 0: its end */
+    bool only_steps;
+    int64_t first_step, last_step; /* numbers of steps, in place of the times */
 } pyro_timeline_options;
 
 int pyro_timeline_make(pyro_timeline *timeline, const pyro_trace *trace, const pyro_joins *joins,
                        const pyro_timeline_options *options, pyro_error *error);
+/* timeline_links.c: replaces the events in `launch` by slices, and finds the forward ops. `slice_of`
+ * is by event, PYRO_NO_SLICE at first. False when memory is out. */
+bool pyro_timeline_link(pyro_timeline *timeline, const pyro_trace *trace, const pyro_joins *joins,
+                        uint32_t *slice_of);
 void pyro_timeline_free(pyro_timeline *timeline);
 
 #endif

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import html.parser
 import json
 import pathlib
 import re
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -34,6 +36,41 @@ class Checker(html.parser.HTMLParser):
 
     def handle_data(self, data):
         self.text += data + "|"
+
+
+@pytest.fixture
+def without_page(monkeypatch):
+    monkeypatch.setattr(pyrometer._core, "page_is_available", lambda: False)
+
+
+class Frame(html.parser.HTMLParser):
+    """Reads the one frame that a notebook shows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page = ""
+
+    def handle_starttag(self, tag, attrs):
+        assert tag == "iframe" and not self.page
+        self.page = dict(attrs)["srcdoc"]
+
+
+def page_in_frame(result) -> list[tuple[str, dict]]:
+    """Kind and JSON of the parts of the page that a notebook shows."""
+    if not pyrometer._core.page_is_available():
+        pytest.skip("this build has no page")
+    frame = Frame()
+    frame.feed(result._repr_html_())
+    packed = re.search(r'id="pyrometer-data">([^<]*)<', frame.page).group(1)
+    data = zlib.decompress(base64.b64decode(packed))
+    size = int.from_bytes(data[:4], "little")
+    head, rest = json.loads(data[4 : 4 + size]), data[4 + size :]
+    found = []
+    for part in head["parts"]:
+        section = next(one for one in part["sections"] if one["name"] == "result")
+        text = rest[section["offset"] : section["offset"] + section["bytes"]]
+        found.append((part["kind"], json.loads(text)))
+    return found
 
 
 def check_html(result) -> str:
@@ -119,7 +156,20 @@ def test_columns_of_rows_keep_their_kind():
     assert made.isna().sum().to_dict() == {"a": 1, "b": 2, "c": 1, "d": 1, "e": 1}
 
 
-def test_results_are_tables_in_notebooks(nasty_trace):
+def test_results_are_pages_in_notebooks(nasty_trace):
+    cost = pyrometer.cost("resnet18")
+    [(kind, shown)] = page_in_frame(cost)
+    assert kind == "cost" and shown["total_flops"] == cost.total_flops
+    result = pyrometer.trace(nasty_trace)
+    [(kind, shown)] = page_in_frame(result)
+    assert kind == "trace" and shown["ops"][0]["name"] == list(result.ops)[0]["name"]
+    assert "<script>alert" not in result._repr_html_()
+    with pytest.warns(RuntimeWarning):
+        ranks = pyrometer.ranks(FILES / "ranks")
+    assert page_in_frame(ranks) == [("ranks", ranks.to_dict())]
+
+
+def test_results_are_tables_without_the_page(nasty_trace, without_page):
     text = check_html(pyrometer.cost("resnet18"))
     assert "resnet18" in text and "layer1.0.conv1|" in text
     with pytest.warns(RuntimeWarning):
@@ -131,7 +181,7 @@ def test_results_are_tables_in_notebooks(nasty_trace):
     assert "<script>alert('x')</script>?evil??[31m&" in text
 
 
-def test_results_of_bench_are_tables_in_notebooks(tmp_path):
+def test_results_of_bench_are_tables_without_the_page(without_page):
     document = {
         "schema": "pyrometer.bench/1",
         "environment": {},

@@ -3,7 +3,8 @@ import type { ComponentType } from "preact";
 import type { PageData, Part } from "./data/container";
 import { name } from "./format";
 import { go, linkTo, usePlace, type Place } from "./location";
-import { conditionsOf, viewsOf } from "./views";
+import { Finder, type Target } from "./parts/finder";
+import { conditionsOf, layerNames, viewsOf } from "./views";
 
 declare const LICENCES: string;
 
@@ -56,6 +57,7 @@ export function App({ data }: { data: PageData }) {
               {one.title}
             </a>
           ))}
+          <Finder targets={() => targetsOf(part, views, base)} />
         </nav>
       </header>
       <main id="main" key={`${index}/${view.id}`}>
@@ -71,6 +73,15 @@ export function App({ data }: { data: PageData }) {
       </footer>
     </>
   );
+}
+
+/** What the finder finds: the part's layers, then its views. */
+function targetsOf(part: Part, views: View[], base: Place): Target[] {
+  const layers = views.some((view) => view.id === "layers") ? "layers" : "graph";
+  return [
+    ...layerNames(part).map((path) => ({ title: path, kind: "layer", go: () => go({ ...base, view: layers, layer: path }) })),
+    ...views.map((view) => ({ title: view.title, kind: "view", go: () => go({ ...base, view: view.id }) })),
+  ];
 }
 
 function ThemeButton() {

@@ -11,11 +11,22 @@ export function parsePlace(hash: string): Place {
 }
 
 export function linkTo(place: Place): string {
-  return `#${new URLSearchParams(place).toString()}`;
+  const known = Object.entries(place).filter(([, value]) => value !== "");
+  return `#${new URLSearchParams(known).toString()}`;
 }
 
 export function go(place: Place): void {
   window.location.hash = linkTo(place);
+}
+
+/** Follows links inside the page itself: in a frame of a notebook they would lead out of it. */
+function followLink(event: MouseEvent): void {
+  const link = (event.target as Element | null)?.closest?.('a[href^="#"]');
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  const hash = link.getAttribute("href")!;
+  if (hash === "#main") return;
+  event.preventDefault();
+  window.location.hash = hash;
 }
 
 export function usePlace(): Place {
@@ -23,7 +34,11 @@ export function usePlace(): Place {
   useEffect(() => {
     const read = () => setPlace(parsePlace(window.location.hash));
     window.addEventListener("hashchange", read);
-    return () => window.removeEventListener("hashchange", read);
+    document.addEventListener("click", followLink);
+    return () => {
+      window.removeEventListener("hashchange", read);
+      document.removeEventListener("click", followLink);
+    };
   }, []);
   return place;
 }

@@ -49,15 +49,34 @@ export function ofShare(share: number | null): string {
   return `rgb(${mixed.join(" ")})`;
 }
 
+/** From the ground (0) to a dark orange (half of the cost and more): one hue, so that order shows. */
+export function ofCost(share: number): string {
+  const x = Math.sqrt(Math.max(0, Math.min(1, share * 2)));
+  const ends = isDark() ? [[32, 37, 44], [150, 82, 38], [255, 158, 92]] : [[248, 249, 250], [250, 190, 110], [176, 62, 8]];
+  const half = x < 0.5 ? 0 : 1;
+  const part = (x - half * 0.5) * 2;
+  return `rgb(${ends[half].map((from, i) => Math.round(from + (ends[half + 1][i] - from) * part)).join(" ")})`;
+}
+
+/** Red, green and blue of "#rrggbb", "rgb(r g b)" or "hsl(h s% l%)". */
+export function rgbOf(colour: string): [number, number, number] {
+  if (colour.startsWith("#")) return [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16)) as [number, number, number];
+  const [a, b, c] = (colour.match(/\d+(\.\d+)?/g) ?? []).map(Number);
+  if (!colour.startsWith("hsl")) return [a, b, c];
+  const [s, l] = [b / 100, c / 100];
+  const channel = (n: number) => {
+    const k = (n + a / 30) % 12;
+    return Math.round(255 * (l - s * Math.min(l, 1 - l) * Math.max(-1, Math.min(k - 3, 9 - k, 1))));
+  };
+  return [channel(0), channel(8), channel(4)];
+}
+
 /** Black or white, whichever is readable on an "rgb(r g b)" or "#rrggbb" ground. */
 export function on(colour: string): string {
-  const numbers = colour.startsWith("#")
-    ? [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16))
-    : (colour.match(/\d+(\.\d+)?/g) ?? []).map(Number);
-  if (colour.startsWith("hsl")) return numbers[2] > 55 ? "#14161a" : "#ffffff";
-  const [r, g, b] = numbers.map((value) => {
+  const [r, g, b] = rgbOf(colour).map((value) => {
     const x = value / 255;
     return x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
   });
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.3 ? "#14161a" : "#ffffff";
+  // The luminance at which black and white have the same contrast.
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.18 ? "#14161a" : "#ffffff";
 }

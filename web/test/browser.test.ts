@@ -1,76 +1,18 @@
 // Opens pages that the tool wrote in a real browser.
-import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { chromium, type Browser, type Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-
-const tool = resolve(process.env.PYRO_TOOL ?? "../build/pyrometer");
-const browserPath = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const folder = mkdtempSync(join(tmpdir(), "pyrometer-page-"));
-const planted = resolve("../tests/trace/planted");
-const axe = readFileSync(resolve("node_modules/axe-core/axe.min.js"), "utf8");
+import { files, folder, json, open as openIn, planted, run, show, startBrowser, strangers, viewsOf, violations, writePage } from "./pages";
 
 let browser: Browser;
-
 beforeAll(async () => {
-  browser = await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox"] });
+  browser = await startBrowser();
 }, 60_000);
-
 afterAll(async () => browser?.close());
 
-interface Opened {
-  page: Page;
-  errors: string[];
-  requests: string[];
-}
-
-function makePage(name: string, ...inputs: string[]): string {
-  const file = join(folder, `${name}.html`);
-  execFileSync(tool, ["report", ...inputs, "-q", "-o", file]);
-  return file;
-}
-
-async function open(file: string, hash = "", size = { width: 1440, height: 900 }): Promise<Opened> {
-  const page = await browser.newPage({ viewport: size });
-  const errors: string[] = [];
-  const requests: string[] = [];
-  page.on("console", (message) => {
-    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
-  });
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(`file://${file}`)) requests.push(request.url());
-  });
-  await page.goto(`file://${file}${hash}`);
-  await page.waitForSelector("main h1, .warning", { timeout: 20_000 });
-  return { page, errors, requests };
-}
-
-async function viewsOf(page: Page): Promise<string[]> {
-  return page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href")!));
-}
-
-async function violations(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async () => {
-    const found = await (window as unknown as { axe: { run: (o: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run({
-      runOnly: ["wcag2a", "wcag2aa"],
-    });
-    return found.violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`);
-  });
-}
-
-/** The rows of the CSV that the view's first table gives. */
-async function csvOf(page: Page): Promise<string[][]> {
-  const [download] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('CSV')")]);
-  const text = readFileSync((await download.path())!, "utf8");
-  return text
-    .trimEnd()
-    .split("\n")
-    .map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, -1).map((cell) => cell[1].replace(/^"|"$/g, "").replace(/""/g, '"')));
-}
+const open = (file: string, hash = "", size?: { width: number; height: number }) => openIn(browser, file, hash, size);
+const makePage = (name: string, ...inputs: string[]) => writePage(name, "report", ...inputs);
 
 function smallTraces(): string[] {
   return readdirSync(planted)
@@ -79,17 +21,34 @@ function smallTraces(): string[] {
     .map((file) => join(planted, file));
 }
 
+/** One page of every kind of result. */
+function everyKind(): string[] {
+  const bench = join(folder, "kinds.json");
+  run("bench", "--runs", "5", "-n", "one", "true", "--export-json", bench, "-q");
+  const database = join(folder, "kinds.db");
+  run("history", "import", join(files, "history/line.json"), "--db", database);
+  return [
+    makePage("kind-model", "resnet18"),
+    makePage("kind-bench", bench),
+    writePage("kind-compare", "cost", "resnet18", "resnet34"),
+    writePage("kind-graph", "graph", "resnet18"),
+    writePage("kind-diff", "diff", "resnet18", "resnet34"),
+    writePage("kind-traces", "diff", smallTraces()[0], smallTraces()[1]),
+    writePage("kind-verdict", "diff", bench, bench),
+    writePage("kind-trend", "history", "trend", "--db", database),
+    writePage("kind-ranks", "ranks", join(files, "ranks/trace_rank_0.json"), join(files, "ranks/trace_rank_1.json")),
+  ];
+}
+
 describe("a page", () => {
   it("shows every view of traces without an error or a request", async () => {
     const file = makePage("traces", ...smallTraces());
     const { page, errors, requests } = await open(file);
     const parts = await page.$$eval("header select option", (options) => options.length);
     for (let part = 0; part < parts; part++) {
-      await page.goto(`file://${file}#part=${part}`);
-      await page.waitForTimeout(50);
+      await show(page, `#part=${part}`);
       for (const view of await viewsOf(page)) {
-        await page.goto(`file://${file}${view}`);
-        await page.waitForSelector("main");
+        await show(page, view);
         expect(await page.textContent("main"), view).not.toBe("");
       }
     }
@@ -99,44 +58,77 @@ describe("a page", () => {
   }, 120_000);
 
   it("has no violations of accessibility in any view, light and dark", async () => {
-    const file = makePage("one", smallTraces()[0]);
-    for (const colorScheme of ["light", "dark"] as const) {
-      const { page } = await open(file);
-      await page.emulateMedia({ colorScheme });
+    for (const file of [makePage("one", smallTraces()[0]), ...everyKind()]) {
+      const { page, errors, requests } = await open(file);
       for (const view of await viewsOf(page)) {
-        await page.goto(`file://${file}${view}`);
-        await page.waitForTimeout(100);
-        expect(await violations(page), `${view} ${colorScheme}`).toEqual([]);
+        await show(page, view);
+        for (const colorScheme of ["light", "dark"] as const) {
+          await page.emulateMedia({ colorScheme });
+          await page.waitForTimeout(60);
+          expect(await violations(page), `${file}${view} ${colorScheme}`).toEqual([]);
+        }
       }
+      expect(errors, file).toEqual([]);
+      expect(requests, file).toEqual([]);
       await page.close();
     }
-  }, 120_000);
+  }, 240_000);
 
-  it("shows the numbers of the JSON", async () => {
-    const input = smallTraces()[0];
-    const json = JSON.parse(execFileSync(tool, ["trace", input, "--format", "json"], { maxBuffer: 1 << 28 }).toString());
-    const { page } = await open(makePage("numbers", input), "#view=ops");
-    const [head, ...rows] = await csvOf(page);
-    const byName = new Map<string, Record<string, unknown>>(json.ops.map((op: { name: string }) => [op.name, op]));
-    expect(rows.length).toBe(json.ops.length);
-    for (const row of rows) {
-      const op = byName.get(row[0])!;
-      expect(Number(row[head.indexOf("Host, own")])).toBe(op.host_self_ns);
-      expect(Number(row[head.indexOf("Device, total")])).toBe(op.device_total_ns);
-      expect(Number(row[head.indexOf("Calls")])).toBe(op.calls);
-    }
+  it("shows a layer by a link", async () => {
+    const { page, errors } = await open(makePage("model", "resnet18"), "#layer=layer1.0.conv1");
+    expect(await page.textContent("tr[aria-selected=true]")).toContain("layer1.0.conv1");
+    await show(page, "#view=graph&layer=layer1.0.conv1");
+    expect(await page.textContent(".side h3")).toBe("layer1.0.conv1");
+    expect(errors).toEqual([]);
     await page.close();
   }, 60_000);
 
-  it("shows a model's cost, and a layer by a link", async () => {
-    const file = makePage("model", "resnet18");
-    const json = JSON.parse(execFileSync(tool, ["cost", "resnet18", "--format", "json"], { maxBuffer: 1 << 28 }).toString());
-    const { page, errors } = await open(file, "#view=layers&layer=layer1.0.conv1");
+  it("leads from the headline to a named layer in six keys", async () => {
+    const { page } = await open(makePage("keys", "resnet18"));
+    // "/" opens the finder from anywhere; Enter goes to the first layer whose name has these letters.
+    for (const key of ["/", "l", "1", "0", "c", "Enter"]) await page.keyboard.press(key);
+    await page.waitForTimeout(100);
+    expect(new URL(page.url()).hash).toContain("layer=layer1.0.conv1");
     expect(await page.textContent("tr[aria-selected=true]")).toContain("layer1.0.conv1");
-    const [head, ...rows] = await csvOf(page);
-    const wanted = json.layers.find((layer: { name: string }) => layer.name === "layer1.0.conv1");
-    const row = rows.find((one) => one[0] === "layer1.0.conv1")!;
-    expect(Number(row[head.indexOf("FLOPs")])).toBe(wanted.flops);
+    await page.close();
+  }, 60_000);
+
+  it("prints every row and no buttons", async () => {
+    const { page } = await open(makePage("print", "resnet18"), "#view=layers");
+    await page.emulateMedia({ media: "print" });
+    expect(await page.isVisible("nav")).toBe(false);
+    expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(20_000);
+    await page.close();
+  }, 60_000);
+
+  it("leaves folders out with --strip-paths", async () => {
+    const input = smallTraces()[0];
+    const file = writePage("stripped", "report", input, "--strip-paths");
+    const { page } = await open(file, "#view=all");
+    expect(await page.textContent("main")).not.toContain(planted);
+    await page.close();
+  }, 60_000);
+
+  it("shows the steps that were asked for", async () => {
+    const steps = (json("trace", join(files, "trace/good-1-training.json"), "-v") as unknown as { steps: { number: number }[] }).steps;
+    if (steps.length === 0) return;
+    const file = writePage("steps", "report", join(files, "trace/good-1-training.json"), "--steps", String(steps[0].number));
+    const { page } = await open(file, "#view=timeline");
+    expect(await page.textContent("main .under")).toContain("from");
+    await page.close();
+  }, 60_000);
+
+  it("shows a frame of a notebook", async () => {
+    const inner = readFileSync(makePage("inner", "resnet18"), "utf8");
+    const outer = join(folder, "notebook.html");
+    const text = inner.replace(/&/g, "&amp;").replace(/"/g, "&quot;");
+    writeFileSync(outer, `<!doctype html><title>n</title><h1>n</h1><main><h1>n</h1></main><iframe style="width:100%;height:700px" srcdoc="${text}"></iframe>`);
+    const { page, errors } = await open(outer);
+    const frame = page.frames()[1];
+    await frame.waitForSelector("main h1");
+    await frame.click("nav a:text-is('Layers')");
+    await frame.waitForSelector("main table");
+    expect(await frame.textContent("main h1")).toBe("Layers");
     expect(errors).toEqual([]);
     await page.close();
   }, 60_000);
@@ -149,8 +141,7 @@ describe("a page", () => {
     const file = makePage("hostile", trace);
     const { page, errors, requests } = await open(file);
     for (const view of await viewsOf(page)) {
-      await page.goto(`file://${file}${view}`);
-      await page.waitForTimeout(100);
+      await show(page, view);
       expect(await page.title()).toBe("hostile.json");
       expect(await page.$$eval("main img, main script", (found) => found.length)).toBe(0);
       expect(await page.textContent("main")).not.toContain("\u202e");
@@ -164,8 +155,7 @@ describe("a page", () => {
     const file = makePage("narrow", smallTraces()[0]);
     const { page } = await open(file, "", { width: 400, height: 800 });
     for (const view of await viewsOf(page)) {
-      await page.goto(`file://${file}${view}`);
-      await page.waitForTimeout(100);
+      await show(page, view);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       expect(wide, view).toBeLessThanOrEqual(1);
     }
@@ -181,11 +171,11 @@ describe("a page", () => {
   }, 60_000);
 
   it("opens the traces of strangers, where they are present", async () => {
-    const strangers = resolve("../../shared/traces");
-    if (!existsSync(strangers)) return;
-    for (const name of readdirSync(strangers).filter((one) => one.endsWith(".json.gz")).slice(0, 4)) {
-      const { page, errors } = await open(makePage("stranger", join(strangers, name)));
+    for (const name of strangers().filter((_one, i) => i % 5 === 0)) {
+      const { page, errors, requests } = await open(makePage("stranger", name));
+      for (const view of await viewsOf(page)) await show(page, view);
       expect(errors, name).toEqual([]);
+      expect(requests, name).toEqual([]);
       await page.close();
     }
   }, 120_000);

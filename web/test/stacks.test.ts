@@ -6,6 +6,8 @@ import type { Timeline } from "../src/data/trace";
 const timeline: Timeline = {
   start_ns: 0,
   span_ns: 100,
+  from_ns: 0,
+  to_ns: 100,
   merged_events: 0,
   merged_below_ns: 0,
   names: ["main", "f", "g", "kernel"],
@@ -26,6 +28,7 @@ const timeline: Timeline = {
   name: new Float64Array([1, 2, 2, 3, 3, 4, 4]),
   layer: new Float64Array([0, 0, 0, 0, 0, 1, 0]),
   launch: new Float64Array(7),
+  forward: new Float64Array(7),
   events: new Float64Array([1, 1, 1, 1, 1, 1, 1]),
   category: new Uint8Array([2, 2, 2, 2, 2, 5, 5]),
   phase: new Uint8Array(7),

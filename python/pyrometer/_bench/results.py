@@ -46,15 +46,22 @@ class Results(dict[str, Any]):
 
     def __init__(self, document: dict[str, Any], index: int = 0) -> None:
         self.document = document
-        self._metrics: list[dict[str, Any]] = document["benchmarks"][index]["metrics"]
-        super().__init__(_by_subject(document, document["benchmarks"][index]))
+        self._benchmark: dict[str, Any] = document["benchmarks"][index]
+        super().__init__(_by_subject(document, self._benchmark))
 
     def to_json(self) -> dict[str, Any]:
         """Subjects and document in one dict, for load_baseline() and `pyrometer diff`."""
         return {**self.document, **self}
 
     def _repr_html_(self) -> str:
-        return _display.table(f"{self['name']}: {self['status']}", METRIC_COLUMNS, self._metrics)
+        document = {**self.document, "benchmarks": [self._benchmark]}
+        return _display.notebook(
+            self["name"], lambda: _core.page_of_json("bench", json.dumps(document)), self._table
+        )
+
+    def _table(self) -> str:
+        title = f"{self['name']}: {self['status']}"
+        return _display.table(title, METRIC_COLUMNS, self._benchmark["metrics"])
 
 
 def _by_subject(document: dict[str, Any], of: dict[str, Any]) -> dict[str, Any]:
@@ -189,7 +196,11 @@ class BenchmarkResults(list[Results]):
         return {**self.document, "knee": self.knee}
 
     def _repr_html_(self) -> str:
-        return _display.table(f"{len(self)} configurations", RESULT_COLUMNS, self)
+        return _display.notebook(
+            f"{len(self)} configurations",
+            lambda: _core.page_of_json("bench", json.dumps(self.to_json())),
+            lambda: _display.table(f"{len(self)} configurations", RESULT_COLUMNS, self),
+        )
 
 
 class Regressions(list[dict[str, Any]]):

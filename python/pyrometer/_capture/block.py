@@ -10,7 +10,7 @@ import weakref
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _core, _display, _env
+from pyrometer import _core, _env
 from pyrometer._capture import passes
 from pyrometer._capture.session import session
 from pyrometer._capture.settings import MAX_FILES, Settings
@@ -242,20 +242,7 @@ class Capture:
     def _repr_html_(self) -> str:
         if not self._is_done:
             return f"<code>{html.escape(repr(self))}</code>"
-        return _display.table(
-            f"{os.path.basename(self.path)}: {self._trace.events:,} events, "
-            f"{self._trace.span_ns / 1e6:,.3f} ms",
-            {
-                "Layer": lambda row: row["path"] or "(model)",
-                "Class": lambda row: row["class"],
-                "Calls": lambda row: row["calls"],
-                "Forward (ms)": _display.ms("forward_host_ns"),
-                "Backward (ms)": _display.ms("backward_host_ns"),
-                "Device, forward (ms)": _display.ms("forward_device_ns"),
-                "Shapes": lambda row: row["shapes"],
-            },
-            sorted(self.layers(), key=lambda row: -row["forward_host_ns"]),
-        )
+        return self._trace._repr_html_()
 
 
 def _remove(path: str) -> None:

@@ -365,6 +365,13 @@ class Cost:
         )
 
     def _repr_html_(self) -> str:
+        return _display.notebook(
+            self.model,
+            lambda: _core.page_of_model(self.model, self._model, self._settings),
+            self._table,
+        )
+
+    def _table(self) -> str:
         return _display.table(
             self._summary(),
             {

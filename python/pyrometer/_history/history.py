@@ -90,7 +90,7 @@ class History:
         "p99"), `across_machines` and `by_time`. In a git repository points are in the order of
         commits unless `by_time`.
         """
-        return Lines(self._report("trend", filters)["lines"])
+        return Lines(self._report("trend", filters))
 
     def changes(self, *, min_change: float = 0, **filters: Any) -> list[dict[str, Any]]:
         """The change points of the lines that lines() would return; those of at least `min_change`,
@@ -241,10 +241,18 @@ class Alerts(list[dict[str, Any]]):
 
 
 class Lines(list[dict[str, Any]]):
-    """Lines of results; a notebook shows them as a table."""
+    """Lines of results; a notebook draws them and marks their changes."""
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        super().__init__(document["lines"])
+        self._document = document
 
     def _repr_html_(self) -> str:
-        return _display.table("History", LINE_COLUMNS, list(self))
+        return _display.notebook(
+            "History",
+            lambda: _core.page_of_json("history", json.dumps(self._document)),
+            lambda: _display.table("History", LINE_COLUMNS, list(self)),
+        )
 
 
 def _as_json(result: Any) -> bytes:

@@ -100,6 +100,11 @@ class Ranks:
         return _display.frame(self._answer[table])
 
     def _repr_html_(self) -> str:
+        return _display.notebook(
+            "Ranks", lambda: _core.page_of_json("ranks", json.dumps(self._answer)), self._table
+        )
+
+    def _table(self) -> str:
         named = ", ".join(str(row["rank"]) for row in self.stragglers) or "nobody"
         columns: dict[str, Any] = {
             "Rank": lambda row: row["rank"],

@@ -337,6 +337,13 @@ class Trace:
         return self._core.report(False)
 
     def _repr_html_(self) -> str:
+        return _display.notebook(
+            os.path.basename(self.file),
+            lambda: _core.page_of_trace(self._core, _display.MOST_EVENTS, False),
+            self._table,
+        )
+
+    def _table(self) -> str:
         on_host = self.device_total_ns == 0
         where = "" if on_host else f", {self.device_total_ns / 1e6:,.3f} ms on devices"
         title = (

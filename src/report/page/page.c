@@ -66,6 +66,19 @@ void pyro_page_begin_part(pyro_page *page, const char *kind, const char *name)
     pyro_json_begin_object(&page->json);
     pyro_json_member_string(&page->json, "kind", kind);
     pyro_json_member_string(&page->json, "name", name);
+    if (page->next_has_sides) {
+        pyro_json_key(&page->json, "sides");
+        pyro_json_begin_array(&page->json);
+        pyro_json_integer(&page->json, (int64_t)page->part_count);
+        pyro_json_integer(&page->json, (int64_t)page->part_count + 1);
+        pyro_json_end_array(&page->json);
+        page->next_has_sides = false;
+    }
+    if (page->next_is_plain)
+        pyro_json_member_boolean(&page->json, "without_drawings", true);
+    if (page->next_is_short)
+        pyro_json_member_boolean(&page->json, "without_details", true);
+    page->next_is_plain = page->next_is_short = false;
     pyro_json_key(&page->json, "sections");
     pyro_json_begin_array(&page->json);
 }
@@ -187,6 +200,13 @@ int pyro_page_add_json(pyro_page *page, const char *name, const char *text, size
     pyro_page_end_part(page);
     free(kind);
     return PYRO_OK;
+}
+
+int pyro_page_add_diff(pyro_page *page, const char *name, const char *text, size_t size,
+                       pyro_error *error)
+{
+    page->next_has_sides = true;
+    return pyro_page_add_json(page, name, text, size, error);
 }
 
 /* Length of the header in 4 bytes, the header, the sections. */

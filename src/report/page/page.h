@@ -9,6 +9,7 @@
 #include "base/containers/buf.h"
 #include "base/json/write.h"
 
+#include <pyrometer/graph.h>
 #include <pyrometer/page.h>
 
 /* Raised when a page of the version before cannot show the data. */
@@ -21,6 +22,8 @@ struct pyro_page {
     pyro_json_writer json; /* into `header` */
     pyro_buf sections;
     size_t part_count;
+    bool next_has_sides; /* the next part compares the two that follow it */
+    bool next_is_plain, next_is_short; /* the next part is shown without drawings, without details */
 };
 
 /* How the numbers of a column are stored. */
@@ -40,9 +43,24 @@ typedef int64_t pyro_number_at(const void *data, size_t index);
 void pyro_page_add_column(pyro_page *page, const char *name, pyro_column_code code, size_t count,
                           pyro_number_at *at, const void *data);
 
+/* The graph of a program by layers, as section "graph". */
+int pyro_page_add_graph(pyro_page *page, const pyro_program *program, pyro_error *error);
 /* The names, tracks, rows and slices of a timeline, as sections of the current part. */
 void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline, const pyro_trace *trace,
                             const pyro_joins *joins);
+
+/* The counters over time, where the trace has any. */
+void pyro_page_add_counters(pyro_page *page, const pyro_timeline *timeline,
+                            const pyro_trace *trace);
+/* What a part about a trace is made from. */
+typedef struct pyro_page_sources {
+    const pyro_trace *trace;
+    const pyro_joins *joins;
+    const pyro_analysis *analysis;
+} pyro_page_sources;
+/* The blocks of memory with their lifetimes and owners, where the trace has any. */
+int pyro_page_add_memory(pyro_page *page, const pyro_timeline *timeline, pyro_page_sources sources,
+                         pyro_error *error);
 
 /* The page without data; its size is 0 in a build without Node. The build generates both. */
 extern const unsigned char pyro_page_template[];

@@ -45,6 +45,11 @@ static int64_t launch_at(const void *data, size_t i)
     return (int64_t)(uint32_t)(((const pyro_timeline *)data)->slices[i].launch + 1);
 }
 
+static int64_t forward_at(const void *data, size_t i)
+{
+    return (int64_t)(uint32_t)(((const pyro_timeline *)data)->slices[i].forward + 1);
+}
+
 static int64_t events_at(const void *data, size_t i)
 {
     return ((const pyro_timeline *)data)->slices[i].events;
@@ -142,6 +147,7 @@ static void write_steps(pyro_json_writer *json, const pyro_timeline *timeline,
 
         pyro_json_begin_object(json);
         pyro_json_member_string(json, "name", step->name);
+        pyro_json_member_integer(json, "number", step->number);
         pyro_json_member_integer(json, "start_ns", step->start_ns - timeline->start_ns);
         pyro_json_member_integer(json, "end_ns", step->end_ns - timeline->start_ns);
         pyro_json_end_object(json);
@@ -159,6 +165,8 @@ static void add_head(pyro_page *page, const pyro_timeline *timeline, const used_
     pyro_json_begin_object(&json);
     pyro_json_member_integer(&json, "start_ns", timeline->start_ns);
     pyro_json_member_integer(&json, "span_ns", timeline->span_ns);
+    pyro_json_member_integer(&json, "from_ns", timeline->from_ns);
+    pyro_json_member_integer(&json, "to_ns", timeline->to_ns);
     pyro_json_member_integer(&json, "merged_events", timeline->merged_events);
     pyro_json_member_integer(&json, "merged_below_ns", timeline->merged_below_ns);
     write_texts(&json, names, trace, joins);
@@ -184,6 +192,7 @@ void pyro_page_add_timeline(pyro_page *page, const pyro_timeline *timeline, cons
         pyro_page_add_column(page, "name", PYRO_CODE_VARINT, count, name_at, &numbered);
         pyro_page_add_column(page, "layer", PYRO_CODE_DELTA, count, layer_at, timeline);
         pyro_page_add_column(page, "launch", PYRO_CODE_DELTA, count, launch_at, timeline);
+        pyro_page_add_column(page, "forward", PYRO_CODE_DELTA, count, forward_at, timeline);
         pyro_page_add_column(page, "events", PYRO_CODE_VARINT, count, events_at, timeline);
         pyro_page_add_column(page, "category", PYRO_CODE_BYTE, count, category_at, timeline);
         pyro_page_add_column(page, "phase", PYRO_CODE_BYTE, count, phase_at, timeline);

@@ -1,6 +1,9 @@
 /* Adds an analyzed trace to a page: its tables and its timeline. */
 #include "report/page/page.h"
 
+#include "base/error.h"
+
+#include <inttypes.h>
 #include <pyrometer/report.h>
 
 #define DEFAULT_EVENTS 1000000
@@ -25,30 +28,80 @@ static int add_trace_tables(pyro_page *page, const pyro_trace *trace, const pyro
     return status;
 }
 
+/* Most traces do not say which tensors pass between ops, so they have no graph. */
+static int add_trace_graph(pyro_page *page, pyro_trace *trace, pyro_error *error)
+{
+    pyro_program *program = NULL;
+    pyro_error reason;
+    int status;
+
+    pyro_error_clear(&reason);
+    if (pyro_program_of_trace(&program, trace, &reason) != PYRO_OK)
+        return PYRO_OK;
+    status = pyro_page_add_graph(page, program, error);
+    pyro_program_free(program);
+    return status;
+}
+
+/* Fails unless the steps that are asked for exist. */
+static int check_steps(const pyro_page_options *options, const pyro_joins *joins, pyro_error *error)
+{
+    bool has_first = false, has_last = false;
+
+    for (size_t i = 0; i < joins->step_count; i++) {
+        has_first = has_first || joins->steps[i].number == options->first_step;
+        has_last = has_last || joins->steps[i].number == options->last_step;
+    }
+    if (!options->only_steps || (has_first && has_last))
+        return PYRO_OK;
+    if (joins->step_count == 0)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the trace has no steps; use --from and --to");
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no step %" PRId64 "; the steps are %" PRId64
+                     " to %" PRId64, has_first ? options->last_step : options->first_step,
+                     joins->steps[0].number, joins->steps[joins->step_count - 1].number);
+}
+
+/* Sections of everything over time. */
+static int add_over_time(pyro_page *page, pyro_page_sources sources, pyro_error *error)
+{
+    const pyro_page_options *options = &page->options;
+    pyro_timeline_options range = {
+        .max_slices = options->max_events > 0 ? (size_t)options->max_events : DEFAULT_EVENTS,
+        .from_ns = options->from_ns,
+        .to_ns = options->to_ns,
+        .only_steps = options->only_steps,
+        .first_step = options->first_step,
+        .last_step = options->last_step,
+    };
+    pyro_timeline timeline;
+    int status = check_steps(options, sources.joins, error);
+
+    if (status == PYRO_OK)
+        status = pyro_timeline_make(&timeline, sources.trace, sources.joins, &range, error);
+    if (status != PYRO_OK)
+        return status;
+    pyro_page_add_timeline(page, &timeline, sources.trace, sources.joins);
+    pyro_page_add_counters(page, &timeline, sources.trace);
+    status = pyro_page_add_memory(page, &timeline, sources, error);
+    pyro_timeline_free(&timeline);
+    return status;
+}
+
 int pyro_page_add_trace(pyro_page *page, pyro_trace *trace, const pyro_analysis *analysis,
                         const pyro_analysis_options *options, pyro_error *error)
 {
-    pyro_timeline_options range = {
-        .max_slices = page->options.max_events > 0 ? (size_t)page->options.max_events
-                                                   : DEFAULT_EVENTS,
-        .from_ns = page->options.from_ns,
-        .to_ns = page->options.to_ns,
-    };
-    pyro_timeline timeline;
     pyro_joins joins;
     int status = pyro_joins_make(&joins, trace, options, error);
 
-    if (status == PYRO_OK)
-        status = pyro_timeline_make(&timeline, trace, &joins, &range, error);
-    if (status != PYRO_OK) {
-        pyro_joins_free(&joins);
-        return status;
+    if (status == PYRO_OK) {
+        pyro_page_begin_part(page, "trace", pyro_trace_file(trace));
+        status = add_trace_tables(page, trace, analysis, error);
+        if (status == PYRO_OK)
+            status = add_over_time(page, (pyro_page_sources){trace, &joins, analysis}, error);
+        if (status == PYRO_OK)
+            status = add_trace_graph(page, trace, error);
+        pyro_page_end_part(page);
     }
-    pyro_page_begin_part(page, "trace", pyro_trace_file(trace));
-    status = add_trace_tables(page, trace, analysis, error);
-    pyro_page_add_timeline(page, &timeline, trace, &joins);
-    pyro_page_end_part(page);
-    pyro_timeline_free(&timeline);
     pyro_joins_free(&joins);
     return status;
 }

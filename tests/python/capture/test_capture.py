@@ -519,7 +519,7 @@ def test_capture_answers(tmp_path):
     assert rows[""]["macs"] > 0 and rows["0"]["allocated_bytes"] > 0
     assert "aten::addmm" in block.ops()["name"]
     assert "TRACE PROFILE: run.pyro" in block.summary()
-    assert "<table>" in block._repr_html_() and "Linear" in block._repr_html_()
+    assert block._repr_html_().startswith(("<iframe ", "<p>run.pyro"))
     assert block.trace().events > 20
     with torch.profiler.profile(profile_memory=True, record_shapes=True) as profile:
         net(x).sum().backward()

@@ -14,6 +14,10 @@ interface SectionHead {
 interface PartHead {
   kind: string;
   name: string;
+  /** Of a comparison: the numbers of the two parts that it compares. */
+  sides?: number[];
+  without_drawings?: boolean;
+  without_details?: boolean;
   sections: SectionHead[];
 }
 
@@ -28,6 +32,8 @@ interface Head {
 export class Part {
   private readonly cache = new Map<string, Float64Array | Uint8Array>();
   private parsed = new Map<string, unknown>();
+  /** Of a comparison: what it compares. */
+  sides: Part[] = [];
 
   constructor(
     private readonly head: PartHead,
@@ -40,6 +46,14 @@ export class Part {
 
   get name(): string {
     return this.head.name;
+  }
+
+  get withDrawings(): boolean {
+    return !this.head.without_drawings;
+  }
+
+  get withDetails(): boolean {
+    return !this.head.without_details;
   }
 
   has(name: string): boolean {
@@ -126,7 +140,12 @@ export function readContainer(bytes: Uint8Array): PageData {
       `the data has the version "${head.schema}", which is newer than this page can show (pyrometer.page/${NEWEST_VERSION})`,
     );
   const rest = bytes.subarray(4 + length);
-  return { title: head.title, madeBy: head.made_by, parts: head.parts.map((part) => new Part(part, rest)) };
+  const parts = head.parts.map((part) => new Part(part, rest));
+  parts.forEach((part, i) => {
+    const sides = (head.parts[i].sides ?? []).map((side) => parts[side]);
+    if (sides.every(Boolean)) part.sides = sides;
+  });
+  return { title: head.title, madeBy: head.made_by, parts };
 }
 
 export async function readPage(text: string): Promise<PageData> {

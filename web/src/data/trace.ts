@@ -146,6 +146,9 @@ export interface TimelineRow {
 export interface TimelineHead {
   start_ns: number;
   span_ns: number;
+  /** What is shown of it. */
+  from_ns: number;
+  to_ns: number;
   merged_events: number;
   merged_below_ns: number;
   names: string[];
@@ -162,6 +165,8 @@ export interface Timeline extends TimelineHead {
   name: Float64Array;
   layer: Float64Array;
   launch: Float64Array;
+  /** Of a backward op: the forward op, plus 1. */
+  forward: Float64Array;
   events: Float64Array;
   category: Uint8Array;
   phase: Uint8Array;
@@ -170,22 +175,64 @@ export interface Timeline extends TimelineHead {
 export function timelineOf(part: Part): Timeline | null {
   if (!part.has("timeline")) return null;
   const numbers = (name: string) => part.column(name) as Float64Array;
+  const head = part.json<TimelineHead>("timeline");
+  const launch = numbers("launch");
   return {
-    ...part.json<TimelineHead>("timeline"),
+    ...head,
+    from_ns: head.from_ns ?? 0,
+    to_ns: head.to_ns ?? head.span_ns,
     start: numbers("start"),
     duration: numbers("duration"),
     name: numbers("name"),
     layer: numbers("layer"),
-    launch: numbers("launch"),
+    launch,
+    forward: part.has("forward") ? numbers("forward") : new Float64Array(launch.length),
     events: numbers("events"),
     category: part.column("category") as Uint8Array,
     phase: part.column("phase") as Uint8Array,
   };
 }
 
+/** A series of numbers over time; times are since the start of the timeline. */
+export interface Counter {
+  name: string;
+  series: string;
+  track: number;
+  times: number[];
+  values: number[];
+}
+
+export function countersOf(part: Part): Counter[] {
+  return part.has("counters") ? part.json<Counter[]>("counters") : [];
+}
+
 /** Whether times of layers are on a device, else on the host. */
 export function onDevice(trace: TraceResult): boolean {
   return trace.kernel_count > 0;
+}
+
+/** Causes of the account that are work, not waiting. */
+const WORK = new Set(["compute", "copy", "communication", "forward", "backward", "optimizer"]);
+
+const lostTimes = new WeakMap<TraceResult, Map<string, number>>();
+
+/** Time that the device waited for a layer's ops, by its path, with what is inside of it. */
+export function lostTime(trace: TraceResult, layer: LayerRow): number {
+  let known = lostTimes.get(trace);
+  if (!known) {
+    known = new Map<string, number>();
+    const index = new Map(trace.layers.map((one) => [one.path, one]));
+    for (const place of onDevice(trace) ? trace.cause_places : []) {
+      if (WORK.has(place.cause)) continue;
+      let at = index.get(place.layer);
+      while (at) {
+        known.set(at.path, (known.get(at.path) ?? 0) + place.time_ns);
+        at = at.parent == null ? undefined : trace.layers[at.parent];
+      }
+    }
+    lostTimes.set(trace, known);
+  }
+  return known.get(layer.path) ?? 0;
 }
 
 export function layerTime(trace: TraceResult, layer: LayerRow): number {

@@ -9,6 +9,8 @@ export interface IcicleNode {
   value: number;
   colour: string;
   children: IcicleNode[];
+  /** Where it begins, in the units of the root's value; after its sibling if it is not given. */
+  start?: number;
   /** Lines of the note that appears under the pointer. */
   tip: () => string[];
 }
@@ -31,6 +33,7 @@ export function layOut(root: IcicleNode): Box[] {
     boxes.push(box);
     let x = x0;
     for (const child of node.children) {
+      x = child.start ?? x;
       visit(child, box, depth + 1, x);
       x += child.value;
     }
@@ -45,6 +48,8 @@ interface IcicleProps {
   selected?: string;
   onChoose?: (node: IcicleNode) => void;
   maxRows?: number;
+  /** The root is at the bottom. */
+  upwards?: boolean;
 }
 
 export function Icicle(props: IcicleProps) {
@@ -58,7 +63,7 @@ export function Icicle(props: IcicleProps) {
 
   const place = (box: Box, width: number) => {
     const factor = width / (zoom.x1 - zoom.x0 || 1);
-    return { left: (box.x0 - zoom.x0) * factor, right: (box.x1 - zoom.x0) * factor, top: box.depth * ROW };
+    return { left: (box.x0 - zoom.x0) * factor, right: (box.x1 - zoom.x0) * factor, top: props.upwards ? height - (box.depth + 1) * ROW : box.depth * ROW };
   };
 
   const { canvas } = useCanvas(height, (context, width) => {
@@ -66,7 +71,7 @@ export function Icicle(props: IcicleProps) {
     context.textBaseline = "middle";
     for (const box of boxes) {
       const { left, right, top } = place(box, width);
-      if (right < 0 || left > width || right - left < 0.4) continue;
+      if (right < 0 || left > width || right - left < 0.4 || top < 0 || top >= height) continue;
       const from = Math.max(left, 0);
       const to = Math.min(right, width);
       context.fillStyle = box.node.colour;
@@ -88,7 +93,8 @@ export function Icicle(props: IcicleProps) {
   const boxAt = (event: PointerEvent | MouseEvent): Box | null => {
     const area = canvas.current!.getBoundingClientRect();
     const x = event.clientX - area.left;
-    const depth = Math.floor((event.clientY - area.top) / ROW);
+    const row = Math.floor((event.clientY - area.top) / ROW);
+    const depth = props.upwards ? height / ROW - 1 - row : row;
     for (let i = boxes.length - 1; i >= 0; i--) {
       const box = boxes[i];
       if (box.depth !== depth) continue;

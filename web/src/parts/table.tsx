@@ -73,7 +73,7 @@ export function Table<Row>(props: TableProps<Row>) {
   }, [rows, columns, search, order]);
 
   return (
-    <div>
+    <div class="table">
       <div class="tools">
         {props.searchText && (
           <input

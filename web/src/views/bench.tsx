@@ -1,116 +1,200 @@
-// A benchmark: every sample in its order, the distribution, and the percentiles.
-import { bin } from "d3-array";
-import { scaleLinear } from "d3-scale";
+// A benchmark: every sample in its order, the distribution, the percentiles, the sweep, the verdict.
+import { scaleLinear, scaleLog } from "d3-scale";
 import type { ViewProps } from "../app";
+import type { Benchmark, BenchResult, Metric, Verdict } from "../data/bench";
 import { count, name, share } from "../format";
 import { series } from "../palette";
+import { Histogram, Sequence } from "../parts/samples";
 import { Table } from "../parts/table";
+import { Wide } from "../parts/wide";
+import { Intervals, verdictLine, VerdictTable } from "./verdict";
 
-interface Metric {
-  name: string;
-  unit: string;
-  n: number;
-  mean: number | null;
-  mean_interval: number[] | null;
-  stddev: number | null;
-  cv: number | null;
-  min: number | null;
-  max: number | null;
-  percentiles: Record<string, { value: number; interval: number[] | null; enough: boolean }>;
-  samples: number[];
+function number(value: number | null | undefined): string {
+  return value == null ? "–" : String(Number(value.toPrecision(4)));
 }
 
-interface BenchResult {
-  created: string;
-  warnings: string[];
-  environment: Record<string, unknown>;
-  benchmarks: { name: string; status: string; message: string | null; metrics: Metric[] }[];
+function middle(metric: Metric): number | null {
+  return metric.percentiles?.p50?.value ?? metric.value ?? metric.mean;
 }
 
-const WIDTH = 540;
-const HEIGHT = 190;
-const MARGIN = { left: 60, right: 10, top: 10, bottom: 30 };
-
-function number(value: number | null): string {
-  return value == null ? "–" : value.toPrecision(4);
+interface SweepPoint {
+  batch: number;
+  rate: number;
+  knee: string;
 }
 
-function Histogram({ metric }: { metric: Metric }) {
-  const [low, high] = [Math.min(...metric.samples), Math.max(...metric.samples)];
-  const x = scaleLinear().domain([low, high > low ? high : low + 1]).nice().range([MARGIN.left, WIDTH - MARGIN.right]);
-  const bins = bin().domain(x.domain() as [number, number]).thresholds(Math.min(40, Math.ceil(Math.sqrt(metric.n)) + 4))(metric.samples);
-  const most = Math.max(...bins.map((one) => one.length), 1);
-  const y = scaleLinear().domain([0, most]).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
-  const middle = metric.percentiles.p50?.value;
+/** Throughput by batch size, for each set of the other parameters. */
+export function sweepsOf(benchmarks: Benchmark[]): Map<string, SweepPoint[]> {
+  const sweeps = new Map<string, SweepPoint[]>();
+  for (const benchmark of benchmarks) {
+    const batch = Number(benchmark.parameters?.batch_size);
+    const metric = benchmark.metrics.find((one) => /samples_per_s|throughput/.test(one.name)) ?? null;
+    const rate = metric ? middle(metric) : null;
+    if (!(batch > 0) || rate == null) continue;
+    const others = Object.entries(benchmark.parameters).filter(([key]) => key === "precision" || key === "device");
+    const key = others.map(([, value]) => String(value)).join(", ") || benchmark.name;
+    const points = sweeps.get(key) ?? [];
+    points.push({ batch, rate, knee: benchmark.facts?.knee ?? "" });
+    sweeps.set(key, points);
+  }
+  for (const [key, points] of sweeps) {
+    if (points.length < 2) sweeps.delete(key);
+    points.sort((a, b) => a.batch - b.batch);
+  }
+  return sweeps;
+}
+
+const WIDTH = 1100;
+const HEIGHT = 300;
+const MARGIN = { left: 84, right: 150, top: 20, bottom: 50 };
+
+function Sweep({ sweeps }: { sweeps: Map<string, SweepPoint[]> }) {
+  const all = [...sweeps.values()].flat();
+  const batches = [...new Set(all.map((point) => point.batch))].sort((a, b) => a - b);
+  const x = scaleLog().base(2).domain([batches[0], batches[batches.length - 1]]).range([MARGIN.left, WIDTH - MARGIN.right]);
+  const y = scaleLinear().domain([0, Math.max(...all.map((point) => point.rate))]).nice().range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label={`Distribution of ${metric.name}`}>
-      {bins.map((one) => (
-        <rect x={x(one.x0!)} width={Math.max(x(one.x1!) - x(one.x0!) - 1, 1)} y={y(one.length)} height={y(0) - y(one.length)} fill={series(0)} />
-      ))}
-      {middle != null && <line x1={x(middle)} x2={x(middle)} y1={MARGIN.top} y2={y(0)} stroke={series(5)} stroke-width={2} />}
-      {x.ticks(5).map((tick) => (
-        <text x={x(tick)} y={HEIGHT - 10} text-anchor="middle">
-          {tick}
+    <Wide label="Sweep of batch sizes">
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" class="wide" role="img" aria-label="Samples per second by batch size; the table below has the numbers">
+        {y.ticks(5).map((tick) => (
+          <g>
+            <line class="grid" x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(tick)} y2={y(tick)} />
+            <text x={MARGIN.left - 10} y={y(tick) + 4} text-anchor="end">
+              {tick}
+            </text>
+          </g>
+        ))}
+        {batches.map((batch) => (
+          <text x={x(batch)} y={HEIGHT - MARGIN.bottom + 20} text-anchor="middle">
+            {batch}
+          </text>
+        ))}
+        <text x={(WIDTH + MARGIN.left - MARGIN.right) / 2} y={HEIGHT - 6} text-anchor="middle">
+          batch size; upright: samples per second
         </text>
-      ))}
-      <text x={MARGIN.left - 8} y={MARGIN.top + 10} text-anchor="end">
-        {most}
-      </text>
-    </svg>
+        {[...sweeps].map(([title, points], i) => {
+          const last = points[points.length - 1];
+          return (
+            <g>
+              <polyline points={points.map((point) => `${x(point.batch)},${y(point.rate)}`).join(" ")} fill="none" stroke={series(i)} stroke-width={2} />
+              {points.map((point) => (
+                <circle cx={x(point.batch)} cy={y(point.rate)} r={point.knee ? 8 : 4} fill={point.knee ? "none" : series(i)} stroke={series(i)} stroke-width={2.5}>
+                  <title>{name(point.knee, 200)}</title>
+                </circle>
+              ))}
+              <text x={x(last.batch) + 12} y={y(last.rate) + 4}>
+                {name(title, 20)}
+              </text>
+            </g>
+          );
+        })}
+      </svg>
+    </Wide>
   );
 }
 
-function Sequence({ metric }: { metric: Metric }) {
-  const x = scaleLinear().domain([0, Math.max(metric.samples.length - 1, 1)]).range([MARGIN.left, WIDTH - MARGIN.right]);
-  const y = scaleLinear().domain([Math.min(...metric.samples), Math.max(...metric.samples)]).nice().range([HEIGHT - MARGIN.bottom, MARGIN.top]);
+function headline(result: BenchResult, verdict: Verdict | null): string {
+  if (verdict) return verdictLine(verdict);
+  const latencies = result.benchmarks.flatMap((benchmark) => benchmark.metrics.filter((metric) => metric.name === "latency").map((metric) => ({ benchmark, metric })));
+  const failed = result.benchmarks.filter((benchmark) => benchmark.status !== "ok");
+  const quickest = latencies.filter((one) => middle(one.metric) != null).sort((a, b) => middle(a.metric)! - middle(b.metric)!)[0];
+  if (!quickest) return failed.length > 0 ? `${name(failed[0].name, 60)}: ${name(failed[0].message ?? failed[0].status, 200)}` : "Benchmarks";
+  const text = `${number(middle(quickest.metric))} ${quickest.metric.unit} (median of ${count(quickest.metric.n)})`;
+  return latencies.length > 1 ? `${name(quickest.benchmark.name, 60)} is the quickest: ${text}.` : `${name(quickest.benchmark.name, 60)} takes ${text}.`;
+}
+
+function Thresholds({ rows }: { rows: BenchResult["thresholds"] }) {
   return (
-    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label={`Samples of ${metric.name} in their order`}>
-      {y.ticks(4).map((tick) => (
-        <g>
-          <line class="grid" x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(tick)} y2={y(tick)} />
-          <text x={MARGIN.left - 8} y={y(tick) + 4} text-anchor="end">
-            {tick}
-          </text>
-        </g>
-      ))}
-      {metric.samples.map((sample, i) => (
-        <circle cx={x(i)} cy={y(sample)} r={2.5} fill={series(0)} fill-opacity={0.6} />
-      ))}
-      <text x={(WIDTH + MARGIN.left) / 2} y={HEIGHT - 8} text-anchor="middle">
-        sample, in order
-      </text>
-    </svg>
+    <>
+      <h2>Thresholds</h2>
+      <Table
+        caption="Thresholds"
+        file="thresholds"
+        rows={rows}
+        columns={[
+          { title: "Benchmark", value: (row) => row.benchmark, words: true },
+          { title: "Threshold", value: (row) => row.threshold, words: true },
+          { title: "Verdict", value: (row) => row.verdict },
+          { title: "Value", value: (row) => row.value, show: (row) => `${number(row.value)} ${row.unit}` },
+          { title: "Reason", value: (row) => row.reason, show: (row) => name(row.reason ?? "", 300), words: true },
+        ]}
+      />
+    </>
+  );
+}
+
+function Environment({ result }: { result: BenchResult }) {
+  const rows = Object.entries(result.environment).filter(([, value]) => value != null && typeof value !== "object");
+  return (
+    <section class="details" aria-label="Machine and conditions">
+      <h3>Machine and conditions</h3>
+      <dl>
+        {rows.map(([key, value]) => (
+          <>
+            <dt>{name(key.replace(/_/g, " "), 60)}</dt>
+            <dd>{name(String(value), 200)}</dd>
+          </>
+        ))}
+        {result.benchmarks.flatMap((benchmark) =>
+          Object.entries(benchmark.facts ?? {}).map(([key, value]) => (
+            <>
+              <dt>
+                {name(benchmark.name, 40)}: {name(key, 40)}
+              </dt>
+              <dd>{name(value, 300)}</dd>
+            </>
+          )),
+        )}
+      </dl>
+    </section>
   );
 }
 
 export function BenchView({ part }: ViewProps) {
   const result = part.json<BenchResult>("result");
+  const verdict = part.has("verdict") ? part.json<Verdict>("verdict") : null;
   const rows = result.benchmarks.flatMap((benchmark) => benchmark.metrics.map((metric) => ({ benchmark: benchmark.name, ...metric })));
-  const latencies = rows.filter((row) => row.name === "latency" && row.samples?.length > 1);
-  const quickest = [...latencies].sort((a, b) => (a.percentiles.p50?.value ?? 0) - (b.percentiles.p50?.value ?? 0))[0];
+  const drawn = part.withDrawings ? rows.filter((row) => row.name === "latency" && row.samples?.length > 1) : [];
+  const sweeps = part.withDrawings ? sweepsOf(result.benchmarks) : new Map<string, SweepPoint[]>();
+  const shownPercentile = (row: Metric, key: string) => `${number(row.percentiles?.[key]?.value)}${row.percentiles?.[key]?.enough === false ? " ?" : ""}`;
   return (
     <>
+      {result.interrupted && <p class="warning">The measurement was interrupted: results until then.</p>}
       {result.warnings.map((warning) => (
         <p class="warning">{name(warning, 400)}</p>
       ))}
-      <h1>
-        {quickest
-          ? latencies.length > 1
-            ? `${name(quickest.benchmark, 60)} is the quickest: ${number(quickest.percentiles.p50?.value ?? null)} ${quickest.unit} (median of ${quickest.n}).`
-            : `${name(quickest.benchmark, 60)} takes ${number(quickest.percentiles.p50?.value ?? null)} ${quickest.unit} (median of ${quickest.n}).`
-          : "Benchmarks"}
-      </h1>
+      {result.benchmarks.filter((one) => one.status !== "ok").map((one) => (
+        <p class="warning">
+          {name(one.name, 100)}: {name(one.message ?? one.status, 400)}
+        </p>
+      ))}
+      <h1>{headline(result, verdict)}</h1>
       <p class="soft">
-        {result.created}. {name(String(result.environment.cpu_model ?? ""), 80)}, {String(result.environment.usable_cpus ?? "?")} processors
+        {result.created.replace("T", " ").replace("Z", " UTC")}. {name(String(result.environment.cpu_model ?? ""), 80)}, {String(result.environment.usable_cpus ?? "?")} processors
         {result.environment.gpu ? `, ${name(String(result.environment.gpu), 80)}` : ""}.
       </p>
-      {latencies.map((metric) => (
+      {verdict && (
+        <>
+          <h2>Change against the baseline</h2>
+          <p class="under">Points are changes, lines their intervals. A change within the shaded band is too small to matter.</p>
+          {part.withDrawings && <Intervals metrics={verdict.metrics} />}
+          <VerdictTable verdict={verdict} />
+        </>
+      )}
+      {result.thresholds.length > 0 && <Thresholds rows={result.thresholds} />}
+      {sweeps.size > 0 && (
+        <>
+          <h2>Throughput by batch size</h2>
+          <p class="under">A ring marks the knee: from there on, a doubled batch gains less than 10 %.</p>
+          <Sweep sweeps={sweeps} />
+        </>
+      )}
+      {drawn.map((metric) => (
         <section>
           <h2>{name(metric.benchmark, 120)}</h2>
           <p class="under">
-            {metric.n} samples in {metric.unit}. Mean {number(metric.mean)}
-            {metric.mean_interval ? ` (${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}. The line in the distribution is the
-            median.
+            {count(metric.n)} samples. Mean {number(metric.mean)} {metric.unit}
+            {metric.mean_interval ? ` (${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}.
           </p>
           <div class="numbers">
             <div>
@@ -132,16 +216,17 @@ export function BenchView({ part }: ViewProps) {
           { title: "Benchmark", value: (row) => row.benchmark, words: true },
           { title: "Metric", value: (row) => row.name },
           { title: "Unit", value: (row) => row.unit },
-          { title: "Samples", value: (row) => row.n, show: (row) => count(row.n) },
-          { title: "Median", value: (row) => row.percentiles?.p50?.value ?? null, show: (row) => number(row.percentiles?.p50?.value ?? null) },
-          { title: "Mean", value: (row) => row.mean, show: (row) => number(row.mean) },
-          { title: "p95", value: (row) => row.percentiles?.p95?.value ?? null, show: (row) => `${number(row.percentiles?.p95?.value ?? null)}${row.percentiles?.p95?.enough === false ? " ?" : ""}` },
-          { title: "p99", value: (row) => row.percentiles?.p99?.value ?? null, show: (row) => `${number(row.percentiles?.p99?.value ?? null)}${row.percentiles?.p99?.enough === false ? " ?" : ""}` },
-          { title: "Min", value: (row) => row.min, show: (row) => number(row.min) },
-          { title: "Max", value: (row) => row.max, show: (row) => number(row.max) },
+          { title: "Samples", value: (row) => row.n ?? null, show: (row) => count(row.n) },
+          { title: "Median", value: (row) => middle(row), show: (row) => number(middle(row)) },
+          { title: "Mean", value: (row) => row.mean ?? null, show: (row) => number(row.mean) },
+          { title: "p95", value: (row) => row.percentiles?.p95?.value ?? null, show: (row) => shownPercentile(row, "p95") },
+          { title: "p99", value: (row) => row.percentiles?.p99?.value ?? null, show: (row) => shownPercentile(row, "p99") },
+          { title: "Min", value: (row) => row.min ?? null, show: (row) => number(row.min) },
+          { title: "Max", value: (row) => row.max ?? null, show: (row) => number(row.max) },
         ]}
       />
       <p class="under">A question mark: too few samples for this percentile.</p>
+      {part.withDetails && <Environment result={result} />}
     </>
   );
 }

@@ -1,59 +1,58 @@
 // The cost of a model: totals, operators and layers.
 import { useMemo, useState } from "preact/hooks";
 import type { ViewProps } from "../app";
+import { BANDS, type CostResult, type CostRow } from "../data/cost";
 import { amount, bytes, count, name, share, upperFirst } from "../format";
 import { ofName, series } from "../palette";
 import { Icicle, type IcicleNode } from "../parts/icicle";
 import { Table } from "../parts/table";
 
-interface CostLayer {
-  name: string;
-  type: string;
-  class: string;
-  operators: number;
-  macs: number;
-  flops: number;
-  memory: number;
-  params?: number;
-  arithmetic_intensity?: number | null;
+interface Bar {
+  title: string;
+  value: number;
+  text: string;
+  note: string;
+  colour: number;
 }
 
-interface CostResult {
-  model: string;
-  display_name: string | null;
-  convention_summary: string;
-  dtype: string;
-  inputs: { name: string; dtype: string; shape: number[] }[];
-  operators: number;
-  total_macs: number;
-  total_flops: number;
-  total_memory: number;
-  params: number;
-  param_bytes: number;
-  arithmetic_intensity: number;
-  bottleneck: string;
-  footprint: { total_bytes: number; weight_bytes: number; kv_cache_bytes: number | null };
-  coverage: { share: number; uncounted: unknown[] };
-  advice: string[];
-  notes: string[];
-  layers: CostLayer[];
+/** Bars of one total. */
+function Bars({ rows, total }: { rows: Bar[]; total: number }) {
+  return (
+    <div class="waterfall" role="list">
+      {rows.map((row) => (
+        <div role="listitem" class="contents">
+          <span>{name(row.title, 60)}</span>
+          <span class="bar" aria-hidden="true">
+            <i style={{ left: "0", width: `${(row.value / (total || 1)) * 100}%`, background: series(row.colour) }} />
+          </span>
+          <span class="value">
+            {row.text} <span class="soft">{share(row.value / (total || 1))}</span>
+          </span>
+          <span class="note">{row.note}</span>
+        </div>
+      ))}
+    </div>
+  );
 }
 
-function byType(layers: CostLayer[]): { type: string; flops: number; memory: number; count: number }[] {
-  const sums = new Map<string, { type: string; flops: number; memory: number; count: number }>();
-  for (const layer of layers) {
-    const row = sums.get(layer.type) ?? { type: layer.type, flops: 0, memory: 0, count: 0 };
-    row.flops += layer.flops;
-    row.memory += layer.memory;
-    row.count++;
-    sums.set(layer.type, row);
-  }
-  return [...sums.values()].sort((a, b) => b.flops - a.flops);
+function bandBars(cost: CostResult): Bar[] {
+  return BANDS.map(([band, range], i) => {
+    const layers = cost.layers.filter((layer) => layer.band === band);
+    const flops = layers.reduce((sum, layer) => sum + layer.flops, 0);
+    const moved = layers.reduce((sum, layer) => sum + layer.memory, 0);
+    return {
+      title: upperFirst(band),
+      value: flops,
+      text: amount(flops),
+      note: `${range}: ${count(layers.length)} ${layers.length === 1 ? "layer" : "layers"}, ${share(moved / (cost.total_memory || 1))} of the bytes`,
+      colour: [5, 1, 4, 0][i],
+    };
+  });
 }
 
 export function CostSummary({ part }: ViewProps) {
   const cost = part.json<CostResult>("result");
-  const types = byType(cost.layers);
+  const operators = [...cost.operators_by_type].sort((a, b) => b.flops - a.flops);
   const shapes = cost.inputs.map((input) => `${name(input.name, 40)} ${input.shape.join(" × ")} ${input.dtype}`).join(", ");
   return (
     <>
@@ -64,7 +63,7 @@ export function CostSummary({ part }: ViewProps) {
         {name(cost.display_name ?? cost.model, 80)} needs {amount(cost.total_flops, "FLOP")} and moves {bytes(cost.total_memory)}.
       </h1>
       <p class="soft">
-        It is {cost.bottleneck} at {cost.arithmetic_intensity.toPrecision(3)} FLOPs per byte. Input: {shapes}.
+        It is {cost.bottleneck} at {cost.arithmetic_intensity?.toPrecision(3) ?? "0"} FLOPs per byte. Input: {shapes}.
       </p>
       <div class="numbers">
         <div>
@@ -84,23 +83,20 @@ export function CostSummary({ part }: ViewProps) {
           <span>footprint of weights{cost.footprint.kv_cache_bytes ? " and key-value cache" : ""}</span>
         </div>
       </div>
-      <h2>FLOPs by kind of layer</h2>
-      <div class="waterfall" role="list">
-        {types.slice(0, 12).map((row, i) => (
-          <div role="listitem" style={{ display: "contents" }}>
-            <span>{name(row.type, 60)}</span>
-            <span class="bar" aria-hidden="true">
-              <i style={{ left: "0", width: `${(row.flops / (cost.total_flops || 1)) * 100}%`, background: series(i) }} />
-            </span>
-            <span class="value">
-              {amount(row.flops)} <span class="soft">{share(row.flops / (cost.total_flops || 1))}</span>
-            </span>
-            <span class="note">
-              {count(row.count)} {row.count === 1 ? "layer" : "layers"}, {bytes(row.memory)} moved
-            </span>
-          </div>
-        ))}
-      </div>
+      <h2>Where the FLOPs go</h2>
+      <Bars
+        rows={operators.slice(0, 8).map((row) => ({
+          title: row.name,
+          value: row.flops,
+          text: amount(row.flops),
+          note: `${count(row.operators)} ${row.operators === 1 ? "operator" : "operators"}, ${bytes(row.memory)} moved`,
+          colour: 0,
+        }))}
+        total={cost.total_flops}
+      />
+      <h2>What bounds them</h2>
+      <p class="under">FLOPs of layers by their FLOPs per byte: few mean that memory is the limit, many that the arithmetic is.</p>
+      <Bars rows={bandBars(cost)} total={cost.total_flops} />
       {[...cost.advice, ...cost.notes].length > 0 && (
         <>
           <h2>What follows</h2>
@@ -111,12 +107,27 @@ export function CostSummary({ part }: ViewProps) {
           </ul>
         </>
       )}
+      <h2>Operators</h2>
+      <Table
+        caption="Operators by type"
+        file="operators"
+        rows={operators}
+        columns={[
+          { title: "Type", value: (row) => row.name, words: true },
+          { title: "Operators", value: (row) => row.operators, show: (row) => count(row.operators) },
+          { title: "FLOPs", value: (row) => row.flops, show: (row) => amount(row.flops) },
+          { title: "MACs", value: (row) => row.macs, show: (row) => amount(row.macs) },
+          { title: "Bytes moved", value: (row) => row.memory, show: (row) => bytes(row.memory) },
+          { title: "FLOPs per byte", value: (row) => row.arithmetic_intensity, show: (row) => row.arithmetic_intensity?.toPrecision(3) ?? "–" },
+          { title: "Band", value: (row) => row.band },
+        ]}
+      />
     </>
   );
 }
 
 /** Dotted names as a tree. */
-export function treeOf(layers: CostLayer[], value: (layer: CostLayer) => number, title: string): IcicleNode {
+export function treeOf(layers: CostRow[], value: (layer: CostRow) => number, title: string, show: (value: number) => string): IcicleNode {
   const make = (id: string, label: string): IcicleNode => ({ id, label, value: 0, colour: ofName(label), children: [], tip: () => [] });
   const root = make("", title);
   const nodes = new Map<string, IcicleNode>([["", root]]);
@@ -139,7 +150,7 @@ export function treeOf(layers: CostLayer[], value: (layer: CostLayer) => number,
   const sum = (node: IcicleNode): number => {
     node.value += node.children.reduce((all, child) => all + sum(child), 0);
     const total = node.value;
-    if (node.children.length > 0) node.tip = () => [node.id || title, String(total)];
+    if (node.children.length > 0) node.tip = () => [name(node.id, 200) || title, show(total)];
     return node.value;
   };
   sum(root);
@@ -149,7 +160,7 @@ export function treeOf(layers: CostLayer[], value: (layer: CostLayer) => number,
 export function CostLayers({ part, place, move }: ViewProps) {
   const cost = part.json<CostResult>("result");
   const [measure, setMeasure] = useState<"flops" | "memory">("flops");
-  const root = useMemo(() => treeOf(cost.layers, (layer) => layer[measure], name(cost.model, 60)), [cost, measure]);
+  const root = useMemo(() => treeOf(cost.layers, (layer) => layer[measure], name(cost.model, 60), measure === "flops" ? (value) => amount(value, "FLOP") : bytes), [cost, measure]);
   return (
     <>
       <h1>Layers</h1>
@@ -176,6 +187,9 @@ export function CostLayers({ part, place, move }: ViewProps) {
           { title: "MACs", value: (row) => row.macs, show: (row) => amount(row.macs) },
           { title: "FLOPs", value: (row) => row.flops, show: (row) => amount(row.flops) },
           { title: "Bytes moved", value: (row) => row.memory, show: (row) => bytes(row.memory) },
+          { title: "Parameters", value: (row) => row.params, show: (row) => amount(row.params) },
+          { title: "FLOPs per byte", value: (row) => row.arithmetic_intensity, show: (row) => row.arithmetic_intensity?.toPrecision(3) ?? "–" },
+          { title: "Band", value: (row) => row.band },
         ]}
       />
     </>

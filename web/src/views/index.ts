@@ -6,14 +6,19 @@ import { count } from "../format";
 import { Answer } from "./answer";
 import { BenchView } from "./bench";
 import { CostLayers, CostSummary } from "./cost";
+import { ModelDiffView, TraceDiffView } from "./diff";
 import { Flame } from "./flame";
+import { GraphView } from "./graph";
 import { Layers } from "./layers";
 import { Memory } from "./memory";
+import { ModelsView } from "./models";
 import { RanksView } from "./ranks";
 import { Roofline } from "./roofline";
 import { Kernels, Ops } from "./rows";
 import { Everything } from "./everything";
 import { TimelineView } from "./timeline";
+import { TrendView } from "./trend";
+import { VerdictView } from "./verdict";
 
 function traceViews(part: Part): View[] {
   const trace = part.json<TraceResult>("result");
@@ -25,6 +30,7 @@ function traceViews(part: Part): View[] {
   }
   if (trace.layers.some((layer) => layer.flops && layer.bytes))
     views.push({ id: "roofline", title: "Roofline", show: Roofline });
+  if (part.has("graph")) views.push({ id: "graph", title: "Graph", show: GraphView });
   views.push({ id: "memory", title: "Memory", show: Memory });
   views.push({ id: "ops", title: "Ops", show: Ops });
   if (onDevice(trace)) views.push({ id: "kernels", title: "Kernels", show: Kernels });
@@ -33,11 +39,18 @@ function traceViews(part: Part): View[] {
 
 const BY_KIND: Record<string, (part: Part) => View[]> = {
   trace: traceViews,
-  cost: () => [
+  cost: (part) => [
     { id: "cost", title: "Cost", show: CostSummary },
     { id: "layers", title: "Layers", show: CostLayers },
+    ...(part.has("graph") ? [{ id: "graph", title: "Graph", show: GraphView }] : []),
   ],
+  "cost.compare": () => [{ id: "models", title: "Models", show: ModelsView }],
+  graph: () => [{ id: "graph", title: "Graph", show: GraphView }],
   bench: () => [{ id: "bench", title: "Bench", show: BenchView }],
+  tracediff: () => [{ id: "diff", title: "Difference", show: TraceDiffView }],
+  diff: () => [{ id: "diff", title: "Difference", show: ModelDiffView }],
+  verdict: () => [{ id: "verdict", title: "Verdict", show: VerdictView }],
+  history: (part) => ("lines" in part.json<object>("result") ? [{ id: "trend", title: "Trend", show: TrendView }] : []),
   ranks: () => [{ id: "ranks", title: "Ranks", show: RanksView }],
 };
 
@@ -45,6 +58,14 @@ export function viewsOf(part: Part): View[] {
   const known = BY_KIND[part.kind];
   const all: View = { id: "all", title: "All numbers", show: Everything };
   return known ? [...known(part), all] : [all];
+}
+
+/** Paths of the layers that a link can name. */
+export function layerNames(part: Part): string[] {
+  const result = part.json<{ layers?: { path?: string; name?: string }[]; nodes?: { name: string }[] }>("result");
+  if (part.kind === "graph") return (result.nodes ?? []).map((node) => node.name);
+  if (part.kind !== "trace" && part.kind !== "cost") return [];
+  return (result.layers ?? []).map((layer) => layer.path ?? layer.name ?? "").filter(Boolean);
 }
 
 export function conditionsOf(part: Part): string {

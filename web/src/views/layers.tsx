@@ -1,7 +1,7 @@
 // Layers as nested boxes and as a table, linked: a click in one selects in the other.
 import { useMemo, useState } from "preact/hooks";
 import type { ViewProps } from "../app";
-import { layerOwnTime, layerTime, onDevice, timelineOf, type LayerRow, type TraceResult } from "../data/trace";
+import { layerOwnTime, lostTime, layerTime, onDevice, timelineOf, type LayerRow, type TraceResult } from "../data/trace";
 import { amount, bytes, count, lastPart, name, rate, share, time } from "../format";
 import { ofShare } from "../palette";
 import { Icicle, type IcicleNode } from "../parts/icicle";
@@ -19,6 +19,7 @@ const MEASURES: Record<string, { title: string; value: (trace: TraceResult, laye
     value: (trace, layer) => (onDevice(trace) ? layer.backward_device_ns : layer.backward_host_ns),
     show: time,
   },
+  lost: { title: "Lost time", value: lostTime, show: time },
   flops: { title: "FLOPs", value: (_trace, layer) => layer.flops ?? 0, show: (value) => amount(value, "FLOP") },
   bytes: { title: "Bytes moved", value: (_trace, layer) => layer.bytes ?? 0, show: bytes },
   memory: { title: "Memory", value: (_trace, layer) => Math.max(layer.allocated_bytes ?? 0, 0), show: bytes },
@@ -155,6 +156,8 @@ export function Layers({ part, place, move }: ViewProps) {
       { title: "Share", value: (layer) => layerOwnTime(trace, layer) / (total || 1), show: (layer) => share(layerOwnTime(trace, layer) / (total || 1)) },
       { title: "Forward", value: (layer) => MEASURES.forward.value(trace, layer), show: (layer) => time(MEASURES.forward.value(trace, layer)) },
       { title: "Backward", value: (layer) => MEASURES.backward.value(trace, layer), show: (layer) => time(MEASURES.backward.value(trace, layer)) },
+      { title: "Lost", value: (layer) => lostTime(trace, layer), show: (layer) => time(lostTime(trace, layer)) },
+      { title: "Memory", value: (layer) => layer.allocated_bytes, show: (layer) => bytes(layer.allocated_bytes) },
       { title: "FLOPs", value: (layer) => layer.flops, show: (layer) => amount(layer.flops) },
       { title: "FLOP/s", value: (layer) => layer.flops_per_s, show: (layer) => amount(layer.flops_per_s) },
       { title: "Of peak", value: (layer) => layer.peak_share, show: (layer) => share(layer.peak_share) },
@@ -172,6 +175,7 @@ export function Layers({ part, place, move }: ViewProps) {
           </button>
         ))}
         <span class="soft">
+          {measure === "lost" ? "The device waits while ops of the layer are prepared. " : ""}
           {onDevice(trace) ? "Device times" : "Host times"} over the whole file. The colour is the share of the chip's peak: orange is far below it, blue is
           near half of it or more, grey is unknown.
         </span>

@@ -5,6 +5,7 @@ import type { ViewProps } from "../app";
 import { layerOwnTime, type LayerRow, type TraceResult } from "../data/trace";
 import { amount, bytes, name, rate, share, time } from "../format";
 import { series } from "../palette";
+import { Table } from "../parts/table";
 
 const WIDTH = 1100;
 const HEIGHT = 520;
@@ -118,6 +119,25 @@ export function Roofline({ part, place }: ViewProps) {
           </dl>
         </section>
       )}
+      <h2>Layers</h2>
+      <Table
+        caption="Layers in the roofline"
+        file="roofline"
+        rows={dots}
+        sortBy={1}
+        searchText={(dot) => dot.layer.path}
+        selected={(dot) => dot === selected}
+        onChoose={setOver}
+        columns={[
+          { title: "Layer", value: (dot) => dot.layer.path, words: true },
+          { title: "Own time", value: (dot) => dot.ns, show: (dot) => time(dot.ns) },
+          { title: "FLOPs", value: (dot) => dot.layer.flops, show: (dot) => amount(dot.layer.flops) },
+          { title: "Bytes", value: (dot) => dot.layer.bytes, show: (dot) => bytes(dot.layer.bytes) },
+          { title: "FLOPs per byte", value: (dot) => dot.intensity, show: (dot) => dot.intensity.toPrecision(3) },
+          { title: "FLOP/s", value: (dot) => dot.speed, show: (dot) => amount(dot.speed) },
+          { title: "Of peak", value: (dot) => dot.layer.peak_share, show: (dot) => share(dot.layer.peak_share) },
+        ]}
+      />
     </>
   );
 }

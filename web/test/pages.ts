@@ -1,0 +1,113 @@
+// What the browser tests share: pages that the tool writes, and a browser that opens them.
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { chromium, type Browser, type Page } from "playwright-core";
+
+export const tool = resolve(process.env.PYRO_TOOL ?? "../build/pyrometer");
+export const folder = mkdtempSync(join(tmpdir(), "pyrometer-page-"));
+export const planted = resolve("../tests/trace/planted");
+export const files = resolve("../tests/files");
+const axe = readFileSync(resolve("node_modules/axe-core/axe.min.js"), "utf8");
+
+export async function startBrowser(): Promise<Browser> {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+}
+
+/** Runs the tool; 1 and 3 are verdicts. */
+export function run(...args: string[]): string {
+  try {
+    return execFileSync(tool, args, { maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] }).toString();
+  } catch (error) {
+    const failed = error as { status: number; stdout: Buffer; stderr: Buffer };
+    if (failed.status === 1 || failed.status === 3) return failed.stdout.toString();
+    throw new Error(`${args.join(" ")}: ${failed.stderr}`);
+  }
+}
+
+export function json(...args: string[]): Record<string, never> {
+  return JSON.parse(run(...args, "--format", "json"));
+}
+
+/** The page that a command writes. */
+export function writePage(name: string, ...args: string[]): string {
+  const file = join(folder, `${name}.html`);
+  run(...args, "-q", "-o", file);
+  return file;
+}
+
+export interface Opened {
+  page: Page;
+  errors: string[];
+  requests: string[];
+}
+
+export async function open(browser: Browser, file: string, hash = "", size = { width: 1440, height: 900 }): Promise<Opened> {
+  const page = await browser.newPage({ viewport: size });
+  const errors: string[] = [];
+  const requests: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("request", (request) => {
+    if (!request.url().startsWith(`file://${file}`) && !request.url().startsWith("blob:")) requests.push(request.url());
+  });
+  await page.goto(`file://${file}${hash}`);
+  await page.waitForSelector("main h1, .warning", { timeout: 30_000 });
+  return { page, errors, requests };
+}
+
+export async function viewsOf(page: Page): Promise<string[]> {
+  return page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href")!));
+}
+
+/** Goes to another view of the same page without loading it again. */
+export async function show(page: Page, hash: string): Promise<void> {
+  await page.evaluate((wanted) => {
+    window.location.hash = wanted;
+  }, hash);
+  await page.waitForTimeout(80);
+}
+
+export async function violations(page: Page): Promise<string[]> {
+  await page.evaluate(axe);
+  return page.evaluate(async () => {
+    const found = await (window as unknown as { axe: { run: (o: object) => Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> } }).axe.run({
+      runOnly: ["wcag2a", "wcag2aa"],
+    });
+    return found.violations.map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`);
+  });
+}
+
+/** The rows of the CSV of a table, the first by default. */
+export async function csvOf(page: Page, caption?: string): Promise<Record<string, string>[]> {
+  const table = caption ? page.locator(`.table:has([aria-label="${caption}"])`).first() : page.locator(".table").first();
+  const [download] = await Promise.all([page.waitForEvent("download"), table.locator("button:text-is('CSV')").click()]);
+  const text = readFileSync((await download.path())!, "utf8");
+  const [head, ...rows] = text
+    .trimEnd()
+    .split("\n")
+    .map((line) => [...line.matchAll(/("(?:[^"]|"")*"|[^,]*)(?:,|$)/g)].slice(0, -1).map((cell) => cell[1].replace(/^"|"$/g, "").replace(/""/g, '"')));
+  return rows.map((row) => Object.fromEntries(head.map((title, i) => [title, row[i]])));
+}
+
+/** The same numbers on every run. */
+export function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1664525 + 1013904223) % 4294967296;
+    return state / 4294967296;
+  };
+}
+
+/** Traces of strangers, where they are present. */
+export function strangers(): string[] {
+  const at = ["../../shared/traces", "../../../shared/traces"].map((one) => resolve(one)).find(existsSync);
+  return at ? readdirSync(at).filter((one) => one.endsWith(".json.gz")).map((one) => join(at, one)) : [];
+}
+
+export function stranger(name: string, otherwise: string): string {
+  return strangers().find((one) => one.endsWith(name)) ?? resolve(files, otherwise);
+}
