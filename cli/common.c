@@ -213,8 +213,8 @@ static int write_as_page(const pyro_common *common, const char *text, size_t siz
 
     pyro_error_clear(&error);
     if (pyro_page_new(&page, NULL, &error) == PYRO_OK &&
-        pyro_page_add_json(page, common->subject ? common->subject : "result", text, size, &error) ==
-            PYRO_OK)
+        pyro_page_add_json(page, common->subject ? common->subject : "result", text, size,
+                           &error) == PYRO_OK)
         exit_code = pyro_common_write_page(common, page);
     else
         exit_code = pyro_common_fail(common->output, &error);

@@ -215,7 +215,7 @@ pyrometer: --depth is for drawings: use it with --format svg or dot
 [2]
 
 $ pyrometer graph good-1-flat-layout.pt2 -o "$TMP/g.png"
-pyrometer: --output $TMP/g.png: unknown extension .png; use .dot, .json, .graphml, .svg or .txt, or give --format (see pyrometer graph --help)
+pyrometer: --output $TMP/g.png: unknown extension .png; use .dot, .json, .graphml, .html, .svg or .txt, or give --format (see pyrometer graph --help)
 [2]
 
 $ tool=$(command -v pyrometer); PATH=/nowhere "$tool" graph good-1-flat-layout.pt2 --format svg

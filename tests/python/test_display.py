@@ -162,7 +162,7 @@ def test_results_are_pages_in_notebooks(nasty_trace):
     assert kind == "cost" and shown["total_flops"] == cost.total_flops
     result = pyrometer.trace(nasty_trace)
     [(kind, shown)] = page_in_frame(result)
-    assert kind == "trace" and shown["ops"][0]["name"] == list(result.ops)[0]["name"]
+    assert kind == "trace" and shown["ops"][0]["name"] == next(iter(result.ops))["name"]
     assert "<script>alert" not in result._repr_html_()
     with pytest.warns(RuntimeWarning):
         ranks = pyrometer.ranks(FILES / "ranks")

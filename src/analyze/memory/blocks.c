@@ -45,8 +45,8 @@ static uint64_t key_of(const pyro_memory_detail *detail, uint32_t device)
 {
     if (detail->address)
         return (uint64_t)detail->address ^ (uint64_t)device << 56;
-    return (uint64_t)(detail->bytes < 0 ? -detail->bytes : detail->bytes) ^
-           (uint64_t)device << 56 ^ 1ull << 63;
+    return (uint64_t)(detail->bytes < 0 ? -detail->bytes : detail->bytes) ^ (uint64_t)device << 56 ^
+           1ull << 63;
 }
 
 static void name_owner(const following *f, pyro_memory_block *block, uint32_t event,

@@ -23,7 +23,8 @@ struct pyro_page {
     pyro_buf sections;
     size_t part_count;
     bool next_has_sides; /* the next part compares the two that follow it */
-    bool next_is_plain, next_is_short; /* the next part is shown without drawings, without details */
+    bool next_is_plain,
+        next_is_short; /* the next part is shown without drawings, without details */
 };
 
 /* How the numbers of a column are stored. */

@@ -56,9 +56,10 @@ static int check_steps(const pyro_page_options *options, const pyro_joins *joins
         return PYRO_OK;
     if (joins->step_count == 0)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the trace has no steps; use --from and --to");
-    return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no step %" PRId64 "; the steps are %" PRId64
-                     " to %" PRId64, has_first ? options->last_step : options->first_step,
-                     joins->steps[0].number, joins->steps[joins->step_count - 1].number);
+    return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                     "no step %" PRId64 "; the steps are %" PRId64 " to %" PRId64,
+                     has_first ? options->last_step : options->first_step, joins->steps[0].number,
+                     joins->steps[joins->step_count - 1].number);
 }
 
 /* Sections of everything over time. */

@@ -78,7 +78,7 @@ export function groupsOf(paths: Set<string>, most: number): (path: string) => st
 export function stackBlocks(blocks: Blocks, device: number, times: number[], total: number[], most: number): Stack {
   const used = new Set<string>();
   for (let i = 0; i < blocks.start.length; i++) if (blocks.device[i] === device && blocks.texts[blocks.layer[i]]) used.add(blocks.texts[blocks.layer[i]]);
-  const groupOf = groupsOf(used, 40);
+  const groupOf = groupsOf(used, most + 4);
   const firstFrom = (time: number) => {
     let [low, high] = [0, times.length];
     while (low < high) {

@@ -59,7 +59,7 @@ function Box({ box, cost, selected, onChoose }: BoxProps) {
   const second = item.kind === "input" ? bytes(item.nodes[0].output_bytes) : describe(item, cost) || item.type;
   const fits = (text: string, letters: number) => (text.length > letters ? `${text.slice(0, letters - 1)}…` : text);
   const letters = Math.max(Math.floor((box.width - 20) / 7.2), 8);
-  const heading = box.open ? `${title(item)}  ${describe(item, cost)}` : `${title(item)}${item.type && second !== item.type ? `  ${item.type}` : ""}`;
+  const heading = box.open ? title(item) : `${title(item)}${item.type && second !== item.type ? `  ${item.type}` : ""}`;
   return (
     <g
       role="button"
@@ -80,8 +80,13 @@ function Box({ box, cost, selected, onChoose }: BoxProps) {
       <rect x={box.x} y={box.y} width={box.width} height={box.height} rx={item.kind === "input" ? box.height / 2 : 6} fill={fill} />
       <text x={box.x + (box.open ? 10 : box.width / 2)} y={box.y + 17} text-anchor={box.open ? "start" : "middle"} fill={colour} class="label">
         {mark}
-        {fits(name(heading, 200), letters)}
+        {fits(name(heading, 200), box.open ? Math.floor(letters / 2) : letters)}
       </text>
+      {box.open && (
+        <text x={box.x + box.width - 10} y={box.y + 17} text-anchor="end">
+          {share(sum(item, cost.measure) / (cost.total || 1))}
+        </text>
+      )}
       {!box.open && (
         <text x={box.x + box.width / 2} y={box.y + 34} text-anchor="middle" fill={colour}>
           {fits(name(second, 100), letters)}

@@ -57,7 +57,10 @@ interface ChartProps {
 function Chart({ curve, stack, at, label, onMove }: ChartProps) {
   const { times, allocated, reserved } = curve;
   const most = allocated[curve.peak];
-  const highest = Math.max(most, ...reserved.map((value) => (value != null && value < most * 2 ? value : 0)));
+  // A reservation far above all use would squeeze the picture; its number stands in the heading.
+  const reservedMost = Math.max(...reserved.map((value) => value ?? 0));
+  const showsReserved = reservedMost > 0 && reservedMost < most * 2;
+  const highest = showsReserved ? Math.max(most, reservedMost) : most;
   const x = scaleLinear().domain([times[0], times[times.length - 1] || 1]).range([MARGIN.left, WIDTH - MARGIN.right]);
   const y = scaleLinear().domain([0, highest * 1.04 || 1]).range([HEIGHT - MARGIN.bottom, MARGIN.top]);
   const areas = useMemo(() => {
@@ -70,7 +73,7 @@ function Chart({ curve, stack, at, label, onMove }: ChartProps) {
       return path;
     });
   }, [curve, stack]);
-  const step = (values: (number | null)[]) => values.map((value, i) => (value == null ? "" : i === 0 ? `M${x(times[i])} ${y(value)}` : `H${x(times[i])}V${y(Math.min(value, highest * 1.04))}`)).join("");
+  const step = (values: (number | null)[]) => values.map((value, i) => (value == null ? "" : i === 0 ? `M${x(times[i])} ${y(value)}` : `H${x(times[i])}V${y(value)}`)).join("");
   const nearest = (event: PointerEvent) => {
     const box = (event.currentTarget as SVGElement).getBoundingClientRect();
     const wanted = x.invert(((event.clientX - box.left) / box.width) * WIDTH);
@@ -105,7 +108,7 @@ function Chart({ curve, stack, at, label, onMove }: ChartProps) {
           <path d={path} fill={colourOf(stack ? i : 1, areas.length)} fill-opacity={0.78} />
         ))}
         {stack && <path d={step(allocated)} fill="none" stroke="currentColor" stroke-width={1} />}
-        {reserved.some((value) => value != null) && <path d={step(reserved)} fill="none" stroke={series(6)} stroke-width={1.5} stroke-dasharray="6 4" />}
+        {showsReserved && <path d={step(reserved)} fill="none" stroke={series(6)} stroke-width={1.5} stroke-dasharray="6 4" />}
         <circle cx={x(times[curve.peak])} cy={y(most)} r={5} fill="none" stroke="currentColor" stroke-width={2} />
         <text x={x(times[curve.peak])} y={y(most) - 9} text-anchor={x(times[curve.peak]) > WIDTH / 2 ? "end" : "start"} class="label">
           peak {bytes(most)}
