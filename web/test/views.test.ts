@@ -154,7 +154,7 @@ describe("numbers of the JSON", () => {
     const traces = json("diff", ...runs) as unknown as Record<string, Row[]>;
     await compare(writePage("trace-diff", "diff", ...runs), [
       {
-        view: "#view=diff&part=0", caption: "Ops", rows: traces.ops, key: ["Name", "name"],
+        view: "#view=diff&part=0&table=ops", caption: "Ops", rows: traces.ops, key: ["Name", "name"],
         cells: { Before: "before_ns", After: "after_ns", Change: "change_ns", "Calls before": "before_calls" },
       },
     ]);

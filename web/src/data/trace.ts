@@ -122,7 +122,9 @@ export interface TraceResult {
   steps_inferred: boolean;
   unattributed: { no_launch_ns: number; outside_layer_ns: number; optimizer_ns: number; collective_ns: number };
   steps: StepRow[];
-  training: { flops_per_s: number | null; peak_flops_per_s: number | null; dtype: string | null }[];
+  training: { flops: number | null; flops_per_s: number | null; peak_flops_per_s: number | null; dtype: string | null }[];
+  /** What recording added to the steps; an estimate. */
+  profiler_cost?: { time_ns: number | null; step_without_ns: number | null; step_without_low_ns: number | null; step_without_high_ns: number | null };
   layers: LayerRow[];
   ops: OpRow[];
   kernels: KernelRow[];

@@ -55,8 +55,10 @@ function compare(a: string | number | null, b: string | number | null): number {
 }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { rows, columns } = props;
-  const [order, setOrder] = useState({ column: props.sortBy ?? -1, reversed: false });
+  const { rows } = props;
+  // A column without a single value says nothing.
+  const columns = useMemo(() => props.columns.filter((column) => rows.length === 0 || rows.some((row) => column.value(row) != null)), [rows, props.columns]);
+  const [order, setOrder] = useState({ column: props.sortBy == null ? -1 : columns.indexOf(props.columns[props.sortBy]), reversed: false });
   const [search, setSearch] = useState("");
   const [limit, setLimit] = useState(CHUNK);
   const shown = useMemo(() => {

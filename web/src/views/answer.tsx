@@ -9,6 +9,8 @@ import { layerTree } from "./layers";
 
 /** Causes in the order of the account, with their words and colours (include/pyrometer/analysis.h). */
 const CAUSES: Record<string, { title: string; colour: number; note: string }> = {
+  ideal: { title: "At the chip's peak", colour: 0, note: "what the FLOPs take at the peak rate" },
+  below_peak: { title: "Kernels below it", colour: 2, note: "the rest of the kernels' time" },
   compute: { title: "Device computes", colour: 2, note: "kernels run" },
   copy: { title: "Device copies", colour: 4, note: "copies that nothing hides" },
   communication: { title: "Communication", colour: 3, note: "collectives that nothing hides" },
@@ -49,6 +51,19 @@ export function account(trace: TraceResult): Stretch[] {
   return [...sums].map(([cause, ns]) => ({ cause, ns, place: places.get(cause) ?? "" }));
 }
 
+/** The account from the ideal to what was measured: kernels are split at the chip's peak rate. */
+export function fromIdeal(trace: TraceResult): Stretch[] {
+  const parts = account(trace);
+  const compute = parts.find((part) => part.cause === "compute");
+  const ideal = trace.training.reduce((sum, row) => sum + (row.flops && row.peak_flops_per_s ? (row.flops / row.peak_flops_per_s) * 1e9 : 0), 0);
+  if (!compute || !(ideal > 0) || ideal >= compute.ns) return parts;
+  const split: Stretch[] = [
+    { cause: "ideal", ns: ideal, place: "" },
+    { cause: "below_peak", ns: compute.ns - ideal, place: "" },
+  ];
+  return [...split, ...parts.filter((part) => part !== compute)];
+}
+
 function stepSpan(trace: TraceResult): { ns: number; unit: string; steps: number } {
   if (trace.steps.length === 0) return { ns: trace.span_ns, unit: "in all", steps: 1 };
   return { ns: median(trace.steps.map((step) => step.span_ns)), unit: "per step", steps: trace.steps.length };
@@ -76,7 +91,7 @@ export function headline(trace: TraceResult): string {
 
 function Waterfall({ trace }: { trace: TraceResult }) {
   const span = stepSpan(trace);
-  const parts = account(trace);
+  const parts = fromIdeal(trace);
   const total = parts.reduce((sum, part) => sum + part.ns, 0);
   let from = 0;
   return (
@@ -145,6 +160,8 @@ export function Answer({ part, place, move }: ViewProps) {
   const flops = trace.training.map((row) => row.flops_per_s).filter((value): value is number => value != null);
   const peak = trace.training[0]?.peak_flops_per_s;
   const first = trace.findings.slice(0, 3);
+  const recording = trace.profiler_cost;
+  const without = trace.steps.length > 0 && recording?.step_without_ns && recording.step_without_ns < span.ns * 0.98 ? recording.step_without_ns : null;
   const gain = first[0]?.gain_ns ? first[0].gain_ns / span.steps : 0;
   return (
     <>
@@ -152,9 +169,11 @@ export function Answer({ part, place, move }: ViewProps) {
         <p class="warning">{name(warning, 500)}</p>
       ))}
       <h1>{headline(trace)}</h1>
-      {gain > 0 && (
+      {(gain > 0 || without != null) && (
         <p class="soft">
-          Fixing the first finding brings it to about {time(Math.max(span.ns - gain, 0))} at best.
+          {without != null &&
+            `Without the profiler it would take about ${time(without)}${recording?.step_without_low_ns ? ` (${time(recording.step_without_low_ns)} to ${time(recording.step_without_high_ns)})` : ""}. `}
+          {gain > 0 && `Fixing the first finding brings it to about ${time(Math.max((without ?? span.ns) - gain, 0))} at best.`}
         </p>
       )}
       <div class="numbers">
@@ -188,7 +207,7 @@ export function Answer({ part, place, move }: ViewProps) {
         <>
           <h2>Where the {trace.steps.length > 0 ? "step" : "time"} goes</h2>
           <p class="under">
-            Every nanosecond has one cause; the parts add up to{" "}
+            From what this chip needs at least to what was measured; the parts add up to{" "}
             {time(trace.causes.reduce((sum, row) => sum + row.time_ns, 0) / span.steps)}
             {span.steps > 1 ? " per step (mean)" : ""}.
           </p>

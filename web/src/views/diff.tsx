@@ -68,10 +68,10 @@ function causesOf(sides: Part[]): Change[] {
   return causes.map((cause) => ({ label: causeTitle(cause), before: before.get(cause) ?? 0, after: after.get(cause) ?? 0 }));
 }
 
-export function TraceDiffView({ part }: ViewProps) {
+export function TraceDiffView({ part, place, move }: ViewProps) {
   const diff = part.json<TraceDiff>("result");
   const known = (Object.keys(TABLES) as (keyof typeof TABLES)[]).filter((table) => diff[table].length > 0);
-  const [table, setTable] = useState(known[0] ?? "ops");
+  const table = known.find((one) => one === place.table) ?? known[0] ?? "ops";
   const [sideBySide, setSideBySide] = useState(false);
   const rows = diff[table];
   const change = diff.span_ns_after - diff.span_ns_before;
@@ -108,7 +108,7 @@ export function TraceDiffView({ part }: ViewProps) {
       </p>
       <div class="tools group" role="group" aria-label="What is compared">
         {known.map((one) => (
-          <button type="button" aria-pressed={one === table} onClick={() => setTable(one)}>
+          <button type="button" aria-pressed={one === table} onClick={() => move({ table: one })}>
             {TABLES[one]}
           </button>
         ))}

@@ -1,5 +1,4 @@
 // Every number of a result: its plain members, and its lists as tables. For any kind of result.
-import { useState } from "preact/hooks";
 import type { ViewProps } from "../app";
 import { count, name } from "../format";
 import { Table, type Column } from "../parts/table";
@@ -43,11 +42,11 @@ function columnsOf(rows: Row[]): Column<Row>[] {
   }));
 }
 
-export function Everything({ part, place }: ViewProps) {
+export function Everything({ part, place, move }: ViewProps) {
   const result = part.json<Row>("result");
   const tables = tablesOf(result);
   const names = [...tables.keys()];
-  const [chosen, setChosen] = useState(place.table && tables.has(place.table) ? place.table : (names[0] ?? ""));
+  const chosen = place.table && tables.has(place.table) ? place.table : (names[0] ?? "");
   const rows = tables.get(chosen);
   const cut = (result.cut as Record<string, number> | undefined)?.[chosen];
   const single = Object.entries(result).filter(([, value]) => value === null || typeof value !== "object");
@@ -68,7 +67,7 @@ export function Everything({ part, place }: ViewProps) {
       <div class="tools">
         <label>
           Table{" "}
-          <select value={chosen} onChange={(event) => setChosen(event.currentTarget.value)}>
+          <select value={chosen} onChange={(event) => move({ table: event.currentTarget.value })}>
             {names.map((one) => (
               <option value={one}>
                 {name(one, 60)} ({tables.get(one)!.length})

@@ -150,7 +150,7 @@ export function Layers({ part, place, move }: ViewProps) {
         show: (layer) => <a href={`#view=layers&layer=${encodeURIComponent(layer.path)}`}>{name(layer.path, 200)}</a>,
         words: true,
       },
-      { title: "Class", value: (layer) => layer.class, words: true },
+      { title: "Class", value: (layer) => layer.class, show: (layer) => name(layer.class, 40), words: true },
       { title: "Calls", value: (layer) => layer.calls, show: (layer) => count(layer.calls) },
       { title: "Own time", value: (layer) => layerOwnTime(trace, layer), show: (layer) => time(layerOwnTime(trace, layer)) },
       { title: "Share", value: (layer) => layerOwnTime(trace, layer) / (total || 1), show: (layer) => share(layerOwnTime(trace, layer) / (total || 1)) },
