@@ -41,9 +41,8 @@ def main() -> None:
         seconds = time.monotonic() - begin
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
         print(f"trace: {trace.stat().st_size / 1e6:.0f} MB")
-        print(
-            f"page: {page.stat().st_size / 1e6:.2f} MB in {seconds:.1f} s, {peak / 1e6:.0f} MB peak"
-        )
+        made = f"{page.stat().st_size / 1e6:.2f} MB in {seconds:.1f} s"
+        print(f"page: {made}, {peak / 1e6:.0f} MB of memory at the peak")
         done = subprocess.run(
             ["node", "tools/frames.mjs", page], cwd=ROOT / "web", capture_output=True, check=True
         )

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <zlib.h>
 
+/* Of timelines: with tables and the template, a page has at most 10 MB. */
+#define MOST_PACKED_BYTES (6 << 20)
 #define DATA_MARK "@PYROMETER_DATA@"
 #define TITLE_MARK "@PYROMETER_TITLE@"
 
@@ -171,6 +173,34 @@ void pyro_page_add_column(pyro_page *page, const char *name, pyro_column_code co
         }
     }
     describe_section(page, name, names[code], count, first);
+}
+
+pyro_page_mark pyro_page_mark_here(const pyro_page *page)
+{
+    return (pyro_page_mark){page->header.length, page->sections.length, page->json};
+}
+
+void pyro_page_return_to(pyro_page *page, pyro_page_mark mark)
+{
+    page->header.length = mark.header_length;
+    page->sections.length = mark.sections_length;
+    page->json = mark.json;
+}
+
+bool pyro_page_fits(pyro_page *page, pyro_page_mark mark)
+{
+    uLong size = (uLong)(page->sections.length - mark.sections_length);
+    uLong packed = compressBound(size);
+    unsigned char *room = malloc(packed);
+    bool good = room && compress2(room, &packed,
+                                  (const unsigned char *)page->sections.data + mark.sections_length,
+                                  size, Z_BEST_SPEED) == Z_OK;
+
+    free(room);
+    if (!good || page->packed_bytes + packed > MOST_PACKED_BYTES)
+        return !good;
+    page->packed_bytes += packed;
+    return true;
 }
 
 /* "trace" of "pyrometer.trace/1"; NULL when the text is no such result. */

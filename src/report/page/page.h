@@ -5,7 +5,7 @@
 #ifndef PYRO_REPORT_PAGE_PAGE_H
 #define PYRO_REPORT_PAGE_PAGE_H
 
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 #include "base/containers/buf.h"
 #include "base/json/write.h"
 
@@ -22,6 +22,7 @@ struct pyro_page {
     pyro_json_writer json; /* into `header` */
     pyro_buf sections;
     size_t part_count;
+    size_t packed_bytes; /* of the timelines so far */
     bool next_has_sides; /* the next part compares the two that follow it */
     bool next_is_plain,
         next_is_short; /* the next part is shown without drawings, without details */
@@ -38,6 +39,16 @@ typedef enum pyro_column_code {
 void pyro_page_begin_part(pyro_page *page, const char *kind, const char *name);
 void pyro_page_end_part(pyro_page *page);
 void pyro_page_add_text(pyro_page *page, const char *name, const char *text, size_t size);
+
+/* A place to return to: what is added after it is removed again. */
+typedef struct pyro_page_mark {
+    size_t header_length, sections_length;
+    pyro_json_writer json;
+} pyro_page_mark;
+pyro_page_mark pyro_page_mark_here(const pyro_page *page);
+void pyro_page_return_to(pyro_page *page, pyro_page_mark mark);
+/* Whether the page stays below its limit with what was added since the mark. Counts it if so. */
+bool pyro_page_fits(pyro_page *page, pyro_page_mark mark);
 
 /* The i-th number of a column. */
 typedef int64_t pyro_number_at(const void *data, size_t index);

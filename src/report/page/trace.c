@@ -7,6 +7,7 @@
 #include <pyrometer/report.h>
 
 #define DEFAULT_EVENTS 1000000
+#define LEAST_EVENTS 20000
 /* Tables that are longer are cut, and the page says so. */
 #define MAX_TABLE_ROWS 5000
 
@@ -62,8 +63,9 @@ static int check_steps(const pyro_page_options *options, const pyro_joins *joins
                      joins->steps[joins->step_count - 1].number);
 }
 
-/* Sections of everything over time. */
-static int add_over_time(pyro_page *page, pyro_page_sources sources, pyro_error *error)
+/* Adds the timeline. Halves it until it fits, unless the caller asks for a number of events. */
+static int add_fitting_timeline(pyro_page *page, pyro_page_sources sources, pyro_timeline *timeline,
+                                pyro_error *error)
 {
     const pyro_page_options *options = &page->options;
     pyro_timeline_options range = {
@@ -74,14 +76,32 @@ static int add_over_time(pyro_page *page, pyro_page_sources sources, pyro_error 
         .first_step = options->first_step,
         .last_step = options->last_step,
     };
+
+    for (;; range.max_slices /= 2) {
+        pyro_page_mark mark = pyro_page_mark_here(page);
+        int status = pyro_timeline_make(timeline, sources.trace, sources.joins, &range, error);
+
+        if (status != PYRO_OK)
+            return status;
+        pyro_page_add_timeline(page, timeline, sources.trace, sources.joins);
+        if (options->max_events > 0 || range.max_slices < LEAST_EVENTS ||
+            pyro_page_fits(page, mark))
+            return PYRO_OK;
+        pyro_page_return_to(page, mark);
+        pyro_timeline_free(timeline);
+    }
+}
+
+/* Sections of everything over time. */
+static int add_over_time(pyro_page *page, pyro_page_sources sources, pyro_error *error)
+{
     pyro_timeline timeline;
-    int status = check_steps(options, sources.joins, error);
+    int status = check_steps(&page->options, sources.joins, error);
 
     if (status == PYRO_OK)
-        status = pyro_timeline_make(&timeline, sources.trace, sources.joins, &range, error);
+        status = add_fitting_timeline(page, sources, &timeline, error);
     if (status != PYRO_OK)
         return status;
-    pyro_page_add_timeline(page, &timeline, sources.trace, sources.joins);
     pyro_page_add_counters(page, &timeline, sources.trace);
     status = pyro_page_add_memory(page, &timeline, sources, error);
     pyro_timeline_free(&timeline);

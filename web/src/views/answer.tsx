@@ -101,7 +101,7 @@ function Waterfall({ trace }: { trace: TraceResult }) {
         from += part.ns;
         const known = CAUSES[part.cause];
         return (
-          <div role="listitem" style={{ display: "contents" }}>
+          <div role="listitem" class="contents">
             <span>{causeTitle(part.cause)}</span>
             <span class="bar" aria-hidden="true">
               <i

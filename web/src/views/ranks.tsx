@@ -67,7 +67,7 @@ export function RanksView({ part }: ViewProps) {
           const other = Math.max(rank.step_ns - rank.compute_ns - rank.communication_exposed_ns, 0);
           const total = rank.compute_ns + rank.communication_exposed_ns + other || 1;
           return (
-            <div role="listitem" style={{ display: "contents" }}>
+            <div role="listitem" class="contents">
               <span>rank {rank.rank}</span>
               <span class="bar" aria-hidden="true">
                 <i style={{ left: "0", width: `${(rank.compute_ns / total) * 100}%`, background: series(2) }} />

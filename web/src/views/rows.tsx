@@ -47,7 +47,7 @@ export function Kernels({ part }: ViewProps) {
           <h2>By category</h2>
           <div class="waterfall" role="list">
             {trace.categories.map((row, i) => (
-              <div role="listitem" style={{ display: "contents" }}>
+              <div role="listitem" class="contents">
                 <span>{name(row.category, 60)}</span>
                 <span class="bar" aria-hidden="true">
                   <i style={{ left: "0", width: `${row.share * 100}%`, background: series(i) }} />

@@ -1,5 +1,5 @@
-/* Tests of analyze/timeline.c: rows, merging of short slices, launches. */
-#include "analyze/timeline.h"
+/* Tests of analyze/timeline/timeline.c: rows, merging of short slices, launches. */
+#include "analyze/timeline/timeline.h"
 
 #include "trace_builder.h"
 #include "unit.h"

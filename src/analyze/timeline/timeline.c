@@ -1,5 +1,5 @@
 /* Lays the events of a trace out in rows, and merges what is too short to be kept. */
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
 #include "base/containers/buf.h"
 #include "base/error.h"

@@ -1,5 +1,5 @@
 /* Finds which slices of a timeline belong together: launches and kernels, forward and backward. */
-#include "analyze/timeline.h"
+#include "analyze/timeline/timeline.h"
 
 #include "base/containers/map.h"
 

@@ -1,5 +1,5 @@
-/* Tests of analyze/timeline_links.c: backward ops and the forward ops that made them. */
-#include "analyze/timeline.h"
+/* Tests of analyze/timeline/links.c: backward ops and the forward ops that made them. */
+#include "analyze/timeline/timeline.h"
 
 #include "trace_builder.h"
 #include "unit.h"

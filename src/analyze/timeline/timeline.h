@@ -49,7 +49,7 @@ typedef struct pyro_timeline_options {
 
 int pyro_timeline_make(pyro_timeline *timeline, const pyro_trace *trace, const pyro_joins *joins,
                        const pyro_timeline_options *options, pyro_error *error);
-/* timeline_links.c: replaces the events in `launch` by slices, and finds the forward ops. `slice_of`
+/* links.c: replaces the events in `launch` by slices, and finds the forward ops. `slice_of`
  * is by event, PYRO_NO_SLICE at first. False when memory is out. */
 bool pyro_timeline_link(pyro_timeline *timeline, const pyro_trace *trace, const pyro_joins *joins,
                         uint32_t *slice_of);
