@@ -145,13 +145,17 @@ export function visibleItems(root: Item, open: Set<string>): Item[] {
   return root.children.flatMap((child) => (child.children.length > 0 && open.has(child.id) ? visibleItems(child, open) : [child]));
 }
 
+/** A picture with fewer items says nothing, so that the next level may be larger. */
+const TOO_FEW = 8;
+
 /** Unfolds whole levels while the picture stays small. */
 export function firstOpen(root: Item, most = 28): Set<string> {
   const open = new Set<string>();
   for (let level = root.children; level.length > 0; ) {
     const inner = level.filter((item) => item.children.length > 0);
     const next = new Set([...open, ...inner.map((item) => item.id)]);
-    if (inner.length === 0 || visibleItems(root, next).length > most) break;
+    const limit = visibleItems(root, open).length < TOO_FEW ? 3 * most : most;
+    if (inner.length === 0 || visibleItems(root, next).length > limit) break;
     inner.forEach((item) => open.add(item.id));
     level = inner.flatMap((item) => item.children);
   }

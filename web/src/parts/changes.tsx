@@ -23,7 +23,7 @@ export function ratio(before: number, after: number): string {
   const change = (after / before - 1) * 100;
   if (Math.abs(change) < 0.05) return "same";
   if (Math.abs(change) >= 1000) return `× ${(after / before).toPrecision(3)}`;
-  return `${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(Math.abs(change) < 10 ? 1 : 0)} %`;
+  return `${change > 0 ? "+" : "−"}${Math.abs(change).toFixed(Math.abs(change) < 10 ? 1 : 0)}\u00a0%`;
 }
 
 interface ChangesProps {
@@ -47,6 +47,7 @@ function Row({ row, show, sideBySide, most }: { row: Change; show: (value: numbe
         <span class="bar" aria-hidden="true">
           <b />
           <i
+            hidden={change === 0}
             style={{
               left: `${50 - (change < 0 ? (Math.abs(change) / most) * 50 : 0)}%`,
               width: `${(Math.abs(change) / most) * 50}%`,

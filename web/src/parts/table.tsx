@@ -87,7 +87,7 @@ export function Table<Row>(props: TableProps<Row>) {
           />
         )}
         <span class="soft">
-          {shown.length === rows.length ? `${rows.length} rows` : `${shown.length} of ${rows.length} rows`}
+          {shown.length === rows.length ? `${rows.length} ${rows.length === 1 ? "row" : "rows"}` : `${shown.length} of ${rows.length} rows`}
           {props.total && props.total > rows.length ? `; the file has ${props.total}` : ""}
         </span>
         <button type="button" onClick={() => download(csvOf(shown, columns), `${props.file}.csv`)}>

@@ -29,6 +29,10 @@ function Numbers({ rows }: { rows: { title: string; before: number; after: numbe
   );
 }
 
+function units(number: number, unit: string): string {
+  return `${count(number)} ${unit}${number === 1 ? "" : unit === "pass" ? "es" : "s"}`;
+}
+
 interface TraceChange {
   name: string;
   short_name: string;
@@ -84,8 +88,8 @@ export function TraceDiffView({ part, place, move }: ViewProps) {
         A {diff.unit} takes {time(diff.span_ns_after)}: {longer}.
       </h1>
       <p class="soft">
-        Before: {fileName(part.sides[0], "the first run")}, {count(diff.units_before)} {diff.unit}s. After: {fileName(part.sides[1], "the second run")},{" "}
-        {count(diff.units_after)} {diff.unit}s. {part.sides.length === 2 ? "The menu at the top shows each of them in full." : ""}
+        Before: {fileName(part.sides[0], "the first run")}, {units(diff.units_before, diff.unit)}. After: {fileName(part.sides[1], "the second run")},{" "}
+        {units(diff.units_after, diff.unit)}. {part.sides.length === 2 ? "The menu at the top shows each of them in full." : ""}
       </p>
       <Numbers
         rows={[

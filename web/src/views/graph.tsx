@@ -78,7 +78,7 @@ function Box({ box, cost, selected, onChoose }: BoxProps) {
       }}
     >
       <rect x={box.x} y={box.y} width={box.width} height={box.height} rx={item.kind === "input" ? box.height / 2 : 6} fill={fill} />
-      <text x={box.x + (box.open ? 10 : box.width / 2)} y={box.y + 17} text-anchor={box.open ? "start" : "middle"} fill={colour} class="label">
+      <text x={box.x + (box.open ? 10 : box.width / 2)} y={box.y + 17} text-anchor={box.open ? "start" : "middle"} style={{ fill: colour }} class="label">
         {mark}
         {fits(name(heading, 200), box.open ? Math.floor(letters / 2) : letters)}
       </text>
@@ -88,7 +88,7 @@ function Box({ box, cost, selected, onChoose }: BoxProps) {
         </text>
       )}
       {!box.open && (
-        <text x={box.x + box.width / 2} y={box.y + 34} text-anchor="middle" fill={colour}>
+        <text x={box.x + box.width / 2} y={box.y + 34} text-anchor="middle" style={{ fill: colour }}>
           {fits(name(second, 100), letters)}
         </text>
       )}

@@ -3,7 +3,7 @@ import { scaleLinear } from "d3-scale";
 import type { ViewProps } from "../app";
 import type { Part } from "../data/container";
 import type { BenchResult, Verdict, VerdictMetric } from "../data/bench";
-import { median, name, upperFirst } from "../format";
+import { bytes, median, name, upperFirst } from "../format";
 import { series } from "../palette";
 import { signed } from "../parts/changes";
 import { Table } from "../parts/table";
@@ -17,7 +17,7 @@ const RIGHT = 200;
 
 export function percent(value: number): string {
   const size = Math.abs(value) * 100;
-  return `${size.toFixed(size < 10 ? 1 : 0)} %`;
+  return `${size.toFixed(size < 10 ? 1 : 0)}\u00a0%`;
 }
 
 function known(metric: VerdictMetric): metric is VerdictMetric & { change: number; interval: number[] } {
@@ -71,6 +71,9 @@ export function verdictLine(verdict: Verdict): string {
   const worst = verdict.metrics.filter((row) => row.verdict === verdict.verdict && row.change != null).sort((a, b) => Math.abs(b.change!) - Math.abs(a.change!))[0];
   const text = upperFirst(verdict.verdict);
   if (!worst) return `${text}.`;
+  if (verdict.verdict === "cannot tell" && known(worst))
+    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} by ${worst.interval.map((one) => signed(one, percent)).join(" to ")}.`;
+  if (verdict.verdict === "no change") return "No metric changed.";
   return `${text}: ${name(worst.benchmark, 60)} ${worst.metric} changed by ${signed(worst.change!, percent)}.`;
 }
 
@@ -123,11 +126,11 @@ function Strips({ pair }: { pair: Pair }) {
   const x = scaleLinear().domain([Math.min(...all), Math.max(...all)]).nice().range([90, WIDTH - 20]);
   return (
     <svg viewBox={`0 0 ${WIDTH} 118`} width="100%" class="wide" role="img" aria-label={`Samples of ${name(pair.title, 100)}, before and after`}>
-      {x.ticks(8).map((tick) => (
+      {x.ticks(6).map((tick) => (
         <g>
           <line class="grid" x1={x(tick)} x2={x(tick)} y1={0} y2={88} />
-          <text x={x(tick)} y={106} text-anchor="middle">
-            {tick} {pair.unit}
+          <text x={x(tick)} y={106} text-anchor={x(tick) > WIDTH - 60 ? "end" : "middle"}>
+            {pair.unit === "bytes" ? bytes(tick) : `${tick} ${pair.unit}`}
           </text>
         </g>
       ))}
