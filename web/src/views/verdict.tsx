@@ -72,7 +72,7 @@ export function verdictLine(verdict: Verdict): string {
   const text = upperFirst(verdict.verdict);
   if (!worst) return `${text}.`;
   if (verdict.verdict === "cannot tell" && known(worst))
-    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} by ${worst.interval.map((one) => signed(one, percent)).join(" to ")}.`;
+    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} by ${(worst.interval as number[]).map((one) => signed(one, percent)).join(" to ")}.`;
   if (verdict.verdict === "no change") return "No metric changed.";
   return `${text}: ${name(worst.benchmark, 60)} ${worst.metric} changed by ${signed(worst.change!, percent)}.`;
 }
