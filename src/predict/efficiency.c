@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SQRT_HALF 0.70710678118654752440
 /* More would overflow the sums of squares. */
 #define MOST_SAMPLES (INT64_C(1) << 30)
 
@@ -47,6 +48,9 @@ const char *pyro_efficiency_dtype_name(uint8_t dtype)
 
 int pyro_efficiency_dtype(const char *name)
 {
+    for (int dtype = 0; dtype < PYRO_DTYPE_COUNT; dtype++)
+        if (name == pyro_dtype_name((pyro_dtype)dtype)) /* the usual case, and faster */
+            return dtype;
     if (strcmp(name, "tf32") == 0)
         return PYRO_DTYPE_TF32;
     pyro_dtype dtype = pyro_dtype_from_name(name);
@@ -99,8 +103,12 @@ uint32_t pyro_efficiency_library_id(pyro_efficiency_table *table, const char *na
 
 static uint8_t bucket_of(uint64_t size)
 {
-    double bucket = size ? 2 * log2((double)size) : PYRO_SIZE_NONE;
-    return (uint8_t)(size ? fmin(bucket, PYRO_SIZE_NONE - 1) : bucket);
+    int exponent;
+    if (!size)
+        return PYRO_SIZE_NONE;
+    double mantissa = frexp((double)size, &exponent); /* from 0.5 to 1; no logarithm: it is hot */
+    int bucket = 2 * (exponent - 1) + (mantissa >= SQRT_HALF);
+    return (uint8_t)(bucket < PYRO_SIZE_NONE ? bucket : PYRO_SIZE_NONE - 1);
 }
 
 void pyro_efficiency_sizes(uint8_t sizes[PYRO_SIZE_COUNT], const struct pyro_op_work *work)

@@ -69,13 +69,20 @@ static uint64_t curve_key(uint32_t chip, int kind, int dtype, int octave)
     return key_of(chip, kind, dtype, LEVEL_CURVE, sizes);
 }
 
-/* log2 of an amount of work in bytes: FLOPs count as the bytes that take as long on the chip. */
-static double size_log(const pyro_chip *chip, int dtype, double flops_log, double bytes_log)
+/* log2 of the FLOPs per byte at which work is bound by both. */
+static double balance_log(const pyro_chip *chip, int dtype)
 {
     double balance = COMMON_BALANCE;
     if (chip && pyro_chip_bytes_per_s(chip) > 0 && pyro_peak_of_type(chip, dtype) > 0)
         balance = pyro_peak_of_type(chip, dtype) / pyro_chip_bytes_per_s(chip);
-    return fmax(flops_log - log2(balance), bytes_log);
+    return log2(balance);
+}
+
+/* log2 of an amount of work in bytes: FLOPs count as the bytes that take as long on the chip. */
+static double size_log(const pyro_efficiency_chip_facts *facts, int dtype, double flops_log,
+                       double bytes_log)
+{
+    return fmax(flops_log - facts->balance_log[dtype], bytes_log);
 }
 
 static int octave_of(double size)
@@ -125,7 +132,7 @@ static bool prepare_row(pyro_efficiency_table *table, const pyro_efficiency_row 
     pyro_efficiency_chip_facts *facts = &table->facts[row->chip];
     double samples = (double)row->samples, unit = PYRO_LOG_UNIT;
     double time = (double)row->time_log / unit;
-    double size = size_log(facts->chip, row->dtype, (double)row->flops_log / unit / samples,
+    double size = size_log(facts, row->dtype, (double)row->flops_log / unit / samples,
                            (double)row->bytes_log / unit / samples);
     pyro_efficiency_cell cell = {.samples = samples,
                                  .time = time,
@@ -172,6 +179,8 @@ int pyro_efficiency_prepare(pyro_efficiency_table *table, pyro_error *error)
         facts->chip = find_chip(pyro_efficiency_chip(table, i));
         for (size_t k = 0; k < sizeof facts->least_log / sizeof *facts->least_log; k++)
             facts->least_log[k] = log2(MOST_OVERHEAD_NS);
+        for (int dtype = 0; dtype < PYRO_EFFICIENCY_DTYPES; dtype++)
+            facts->balance_log[dtype] = balance_log(facts->chip, dtype);
     }
     for (size_t i = 0; i < table->count; i++)
         if (!prepare_row(table, &table->rows[i]))
@@ -275,7 +284,7 @@ bool pyro_efficiency_find(const pyro_efficiency_table *table, const struct pyro_
         return false;
     const pyro_efficiency_chip_facts *facts = &table->facts[id];
     double flops = (double)work->flops, bytes = (double)work->bytes;
-    double size = size_log(facts->chip, dtype, log2(fmax(flops, 1)), log2(fmax(bytes, 1)));
+    double size = size_log(facts, dtype, log2(fmax(flops, 1)), log2(fmax(bytes, 1)));
     if (!look_up(table, id, kind, dtype, work, size, &found))
         return false;
     double peak = facts->chip ? pyro_peak_of_type(facts->chip, dtype) : 0;

@@ -18,6 +18,7 @@ typedef struct pyro_efficiency_cell {
 typedef struct pyro_efficiency_chip_facts {
     const pyro_chip *chip; /* NULL: not in hardware.def */
     double least_log[16];  /* by kind: log2 ns of its fastest row, or of the most overhead */
+    double balance_log[PYRO_EFFICIENCY_DTYPES];
 } pyro_efficiency_chip_facts;
 
 struct pyro_efficiency_table {

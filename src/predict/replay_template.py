@@ -375,7 +375,7 @@ def output_shapes(result):
         return [list(result.shape)]
     if isinstance(result, (list, tuple)):
         return [shape for one in result for shape in output_shapes(one)]
-    return []
+    return [[]]  # a number, or an output that was not asked for
 
 
 def synchronize(device):
