@@ -179,6 +179,19 @@ int pyro_report_verdict(char **out, size_t *size, const pyro_comparison *compari
     return pyro_report_write(out, size, &request);
 }
 
+int pyro_report_fusion(char **out, size_t *size, const pyro_fusion *fusion,
+                       const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_options settled = pyro_report_settle(options);
+    pyro_report_request request = {.kind = PYRO_REPORT_FUSION,
+                                   .format = settled.format,
+                                   .options = &settled,
+                                   .error = error,
+                                   .fusion = fusion};
+
+    return pyro_report_write(out, size, &request);
+}
+
 int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
                         const pyro_report_options *given, pyro_error *error)
 {

@@ -11,6 +11,7 @@
 #include "report/doctor.h"
 #include "report/kinds.h"
 
+#include <pyrometer/fuse.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/ranks.h>
 #include <pyrometer/report.h>
@@ -78,6 +79,7 @@ typedef struct pyro_report_request {
         const pyro_history_report *history;
         const pyro_learn_report *learn;
         const pyro_replay_report *replay;
+        const pyro_fusion *fusion;
     };
 } pyro_report_request;
 

@@ -1,0 +1,58 @@
+/* The method of a model that finds fused groups. */
+#include "module.h"
+
+#include <pyrometer/fuse.h>
+
+static int fuse(pyro_model *model, const pyro_cost_options *options, pyro_fuse_strategy strategy,
+                const pyro_report_options *report, char **text, size_t *size, pyro_error *error)
+{
+    pyro_cost *cost = NULL;
+    pyro_fusion *fusion = NULL;
+    int status = pyro_cost_compute(&cost, model, options, error);
+
+    if (status >= 0)
+        status = pyro_fuse(&fusion, cost, strategy, error);
+    if (status >= 0)
+        status = pyro_report_fusion(text, size, fusion, report, error);
+    pyro_fusion_free(fusion);
+    pyro_cost_free(cost);
+    return status;
+}
+
+PyObject *core_model_fuse(PyObject *object, PyObject *args)
+{
+    model_object *self = (model_object *)object;
+    core_state *state = PyType_GetModuleState(Py_TYPE(object));
+    pyro_cost_options options = {0};
+    pyro_report_options report = {0};
+    pyro_fuse_strategy strategy;
+    const char *convention, *name;
+    PyObject *result = NULL;
+    char *text = NULL;
+    size_t size = 0;
+    pyro_error error;
+    int as_json, status;
+
+    if (!PyArg_ParseTuple(args, "psszi:fuse", &as_json, &name, &convention, &options.dtype,
+                          &report.top))
+        return NULL;
+    pyro_error_clear(&error);
+    status = pyro_convention_parse(&options.convention, convention, &error);
+    if (status >= 0)
+        status = pyro_fuse_strategy_parse(&strategy, name, &error);
+    if (status < 0)
+        return core_fail(state, &error, status, 0);
+    report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;
+    if (core_enter_model(self))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS
+    status = fuse(self->model, &options, strategy, &report, &text, &size, &error);
+    Py_END_ALLOW_THREADS
+    self->busy = 0;
+    if (status < 0)
+        core_fail(state, &error, status, 0);
+    else
+        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
+    pyro_free(text);
+    return result;
+}
