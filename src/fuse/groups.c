@@ -91,7 +91,7 @@ bool pyro_groups_keep(const pyro_groups *groups, uint32_t kernel, uint32_t group
     return !made->escapes;
 }
 
-/* Adds the groups that `group` reads to the stack, except `skipped` and what ended before `from`. */
+/* Adds the groups that `group` reads to the stack, except `skipped` and what ended before `from` */
 static uint32_t push_sources(pyro_groups *g, uint32_t group, uint32_t skipped, uint32_t from,
                              uint32_t depth)
 {
