@@ -1,4 +1,4 @@
-/* The method of a model that finds fused groups. */
+/* Finds fused groups of a model. */
 #include "module.h"
 
 #include <pyrometer/fuse.h>
@@ -19,10 +19,10 @@ static int fuse(pyro_model *model, const pyro_cost_options *options, pyro_fuse_s
     return status;
 }
 
-PyObject *core_model_fuse(PyObject *object, PyObject *args)
+static PyObject *model_fuse(PyObject *module, PyObject *args)
 {
-    model_object *self = (model_object *)object;
-    core_state *state = PyType_GetModuleState(Py_TYPE(object));
+    core_state *state = PyModule_GetState(module);
+    model_object *self;
     pyro_cost_options options = {0};
     pyro_report_options report = {0};
     pyro_fuse_strategy strategy;
@@ -33,8 +33,8 @@ PyObject *core_model_fuse(PyObject *object, PyObject *args)
     pyro_error error;
     int as_json, status;
 
-    if (!PyArg_ParseTuple(args, "psszi:fuse", &as_json, &name, &convention, &options.dtype,
-                          &report.top))
+    if (!PyArg_ParseTuple(args, "O!psszi:fuse", state->model_type, &self, &as_json, &name,
+                          &convention, &options.dtype, &report.top))
         return NULL;
     pyro_error_clear(&error);
     status = pyro_convention_parse(&options.convention, convention, &error);
@@ -55,4 +55,16 @@ PyObject *core_model_fuse(PyObject *object, PyObject *args)
         result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
     pyro_free(text);
     return result;
+}
+
+static PyMethodDef methods[] = {
+    {"fuse", model_fuse, METH_VARARGS,
+     "fuse(model, as_json, strategy, convention, dtype, top) -> str: the report of "
+     "pyro_report_fusion()."},
+    {NULL, NULL, 0, NULL},
+};
+
+int core_add_fuse(PyObject *module)
+{
+    return PyModule_AddFunctions(module, methods);
 }

@@ -355,8 +355,6 @@ static PyMethodDef model_methods[] = {
     {"set_kind", (PyCFunction)model_set_kind, METH_VARARGS,
      "set_kind(what, size): sets every dim of a kind, such as \"sequence\"."},
     {"report", (PyCFunction)model_report, METH_VARARGS, report_doc},
-    {"fuse", core_model_fuse, METH_VARARGS,
-     "fuse(as_json, strategy, convention, dtype, top) -> str: the report of pyro_report_fusion()."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -40,8 +40,8 @@ PyObject *core_open_memory(PyObject *module, PyObject *args);
 /* Marks a model as busy; -1 with an exception if it is busy already. The caller clears `busy`. */
 int core_enter_model(model_object *self);
 
-/* fuse.c: a method of models. */
-PyObject *core_model_fuse(PyObject *model, PyObject *args);
+/* fuse.c: adds what finds fused groups of a model. */
+int core_add_fuse(PyObject *module);
 
 /* trace.c: adds the Trace and Column types to the module; 0, or -1 with an exception. */
 int core_add_trace(PyObject *module);

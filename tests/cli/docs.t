@@ -5,6 +5,7 @@ pyrometer-check.1
 pyrometer-cost.1
 pyrometer-diff.1
 pyrometer-doctor.1
+pyrometer-fuse.1
 pyrometer-graph.1
 pyrometer-history.1
 pyrometer-learn.1
@@ -42,7 +43,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph trace ranks bench report history run python learn replay doctor help --help --version
+cost models check diff graph fuse trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --freeze --format

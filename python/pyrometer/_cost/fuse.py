@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from pyrometer import _display
+from pyrometer import _core, _display
 from pyrometer._cost.cost import cost
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Fusion:
     def __init__(self, model: Any, strategy: str, convention: str, dtype: str | None) -> None:
         self._model = model
         self._settings = (strategy, convention, dtype)
-        self._data: dict[str, Any] = json.loads(model.fuse(True, *self._settings, -1))
+        self._data: dict[str, Any] = json.loads(_core.fuse(model, True, *self._settings, -1))
 
     @property
     def before(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class Fusion:
         return _display.frame(list(rows))
 
     def __str__(self) -> str:
-        return self._model.fuse(False, *self._settings, 0)
+        return _core.fuse(self._model, False, *self._settings, 0)
 
     def __repr__(self) -> str:
         name, before, after = _display.clean(self._data["model"]), self.before, self.after
