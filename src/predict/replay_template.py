@@ -235,16 +235,17 @@ def build_argument(op, position, argument, device, limits):
     if argument_kind(argument) == "Tensor":
         if is_list(argument) and dims and isinstance(dims[0], list):
             all_strides = strides if strides else [None] * len(dims)
-            return [
-                make_tensor(
-                    shape,
-                    stride or None,
-                    element_type(op, type_name),
-                    device,
-                    index_limit(op, position, i, limits),
-                )
-                for i, (shape, stride) in enumerate(zip(dims, all_strides, strict=False))
-            ]
+            optional = "List[Optional" in str(argument.type)
+
+            def element(index, shape, stride):
+                if optional and not shape:
+                    return None
+                kind = element_type(op, type_name)
+                limit = index_limit(op, position, index, limits)
+                return make_tensor(shape, stride or None, kind, device, limit)
+
+            pairs = zip(dims, all_strides, strict=False)
+            return [element(index, *pair) for index, pair in enumerate(pairs)]
         if is_list(argument):
             raise Rejected("a list of tensors whose shapes were not recorded")
         if type_name not in TYPES:
