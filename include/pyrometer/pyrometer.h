@@ -9,6 +9,7 @@
 #include <pyrometer/error.h>
 #include <pyrometer/fuse.h>
 #include <pyrometer/graph.h>
+#include <pyrometer/hardware.h>
 #include <pyrometer/history.h>
 #include <pyrometer/metrics.h>
 #include <pyrometer/model.h>

@@ -1,13 +1,17 @@
 /* Looks up chips in the table of hardware.def. */
 #include "hardware/hardware.h"
 
+#include <ctype.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 const pyro_chip pyro_chips[] = {
-#define CHIP(name, words, memory, fp64, fp32, tf32, fp16, bf16, fp8, int8, bandwidth) \
-    {name, words, memory, fp64, fp32, tf32, fp16, bf16, fp8, int8, bandwidth},
+#define CHIP(name, words, least, fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, bandwidth, memory, \
+             cache, link, power, source) \
+    {name, words, least, fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, bandwidth, \
+     INT64_C(memory) << 30, INT64_C(cache) << 20, (link) * 1e9, power, source},
 #include "hardware/hardware.def"
 #undef CHIP
 };
@@ -92,4 +96,35 @@ double pyro_chip_peak_flops_per_s(const pyro_chip *chip, pyro_dtype dtype)
 double pyro_chip_bytes_per_s(const pyro_chip *chip)
 {
     return chip->bandwidth_gb_per_s * 1e9;
+}
+
+size_t pyro_chip_rows(const pyro_chip **out)
+{
+    *out = pyro_chips;
+    return pyro_chip_count;
+}
+
+/* The memory that a name gives, "A100-SXM4-80GB"; -1: none. */
+static int64_t memory_of_name(const char *name)
+{
+    for (const char *at = name; *at; at++) {
+        if (!isdigit((unsigned char)*at) || (at > name && isalnum((unsigned char)at[-1])))
+            continue;
+        char *end;
+        long long gib = strtoll(at, &end, 10);
+        if (gib > 0 && gib < 100000 && (!strncasecmp(end, "GB", 2) || !strncasecmp(end, "G ", 2)))
+            return (int64_t)gib << 30;
+    }
+    return -1;
+}
+
+const pyro_chip *pyro_chip_by_name(const char *name)
+{
+    for (size_t i = 0; i < pyro_chip_count; i++)
+        if (strcasecmp(pyro_chips[i].name, name) == 0)
+            return &pyro_chips[i];
+    for (size_t i = 0; i < pyro_chip_count; i++)
+        if (has_words(name, pyro_chips[i].name) && has_words(pyro_chips[i].name, name))
+            return &pyro_chips[i];
+    return pyro_chip_find(name, memory_of_name(name));
 }

@@ -24,8 +24,8 @@ static void test_names(void **state)
         {"NVIDIA A100-PG509-200", 40, "A100 40GB SXM"},
         {"NVIDIA A10", 23, "A10"},
         {"Tesla V100-SXM2-16GB", 16, "V100 SXM2"},
-        {"Tesla V100-PCIE-32GB", 32, "V100 PCIe"},
-        {"Tesla V100-DGXS-32GB", 32, "V100 SXM2"},
+        {"Tesla V100-PCIE-32GB", 32, "V100 32GB PCIe"},
+        {"Tesla V100-DGXS-32GB", 32, "V100 32GB SXM2"},
         {"Tesla P100-PCIE-16GB", 16, "P100 PCIe"},
         {"Tesla T4", 15, "T4"},
         {"NVIDIA H100 80GB HBM3", 80, "H100 SXM"},
@@ -80,11 +80,44 @@ static void test_rows(void **state)
                                                 (int64_t)(chip->least_memory_gib + 1) * GIB);
         if (found != chip)
             fail_msg("%s: hidden by %s", chip->name, found ? found->name : "nothing");
-        assert_true(chip->fp32_tflops > 0 && chip->bandwidth_gb_per_s > 0);
-        assert_true(chip->fp16_tflops >= chip->fp32_tflops);
+        assert_true(chip->bandwidth_gb_per_s > 0 && chip->fp32_tflops + chip->bf16_tflops > 0);
+        assert_true(chip->fp16_tflops == 0 || chip->fp16_tflops >= chip->fp32_tflops);
         assert_true(chip->tf32_tflops == 0 || chip->tf32_tflops >= chip->fp32_tflops);
         assert_true(chip->fp8_tflops == 0 || chip->fp8_tflops >= chip->fp16_tflops);
+        assert_true(chip->fp4_tflops == 0 || chip->fp4_tflops >= chip->fp8_tflops);
+        assert_true(chip->memory_bytes >= 16 * GIB && chip->memory_bytes <= 512 * GIB);
+        assert_true((double)chip->memory_bytes >= chip->least_memory_gib * (double)GIB);
+        assert_true(chip->cache_bytes < GIB && chip->link_bytes_per_s >= 16e9);
+        assert_true(chip->power_watts == 0 || chip->power_watts >= 60);
+        assert_true(strlen(chip->source) > 5);
     }
+}
+
+/* Names as users write them. */
+static void test_names_of_users(void **state)
+{
+    (void)state;
+    static const char *const examples[][2] = {
+        {"h100", "H100 SXM"},
+        {"H100 pcie", "H100 PCIe"},
+        {"h100-pcie", "H100 PCIe"},
+        {"a100", "A100 40GB SXM"},
+        {"a100-80gb", "A100 80GB SXM"},
+        {"A100 80GB PCIe", "A100 80GB PCIe"},
+        {"V100 32GB SXM2", "V100 32GB SXM2"},
+        {"b200", "B200"},
+        {"tpu-v5e", "TPU v5e"},
+        {"NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Server"},
+        {"mi250x", "MI250X (one die)"},
+    };
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++) {
+        const pyro_chip *chip = pyro_chip_by_name(examples[i][0]);
+        if (!chip)
+            fail_msg("%s: not found", examples[i][0]);
+        assert_string_equal(chip->name, examples[i][1]);
+    }
+    assert_null(pyro_chip_by_name("h1"));
+    assert_null(pyro_chip_by_name(""));
 }
 
 static void test_peaks(void **state)
@@ -105,6 +138,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_names),
     cmocka_unit_test(test_unknown),
     cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_names_of_users),
     cmocka_unit_test(test_peaks),
 };
 
