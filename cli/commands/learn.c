@@ -36,8 +36,7 @@ static const pyro_option learn_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(learn_values, merged),
      .metavar = "FILE",
-     .help = "Add the rows of another table. May be given several times; the order does not "
-             "matter.",
+     .help = "Add the rows of another table; the order of tables does not matter.",
      .completion = PYRO_COMPLETE_FILE},
     {.long_name = "chip",
      .kind = PYRO_OPTION_STRING,

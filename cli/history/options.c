@@ -127,7 +127,7 @@ static const pyro_option alert_options[] = {
      .offset = offsetof(pyro_history_values, rules),
      .metavar = "RULE",
      .help = "Condition to alert on: 'p99 > 120ms', 'memory > 2GiB', 'regression > 3%', 'no data "
-             "for 7d'. May be repeated."},
+             "for 7d'."},
     {.long_name = "junit",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(pyro_history_values, junit),

@@ -67,8 +67,7 @@ static const pyro_option choice_options[] = {
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(trace_values, ignored),
      .metavar = "ID",
-     .help = "Leave out the finding with this id, as in --by finding --format csv. May be given "
-             "several times."},
+     .help = "Leave out the finding with this id, as in --by finding --format csv."},
     {.long_name = NULL},
 };
 
