@@ -39,8 +39,10 @@ bool pyro_op_index_init(pyro_op_index *index)
     pyro_arena_init(&index->arena);
     pyro_intern_init(&index->names, &index->arena);
     for (size_t i = 0; i < pyro_op_count; i++)
-        if (pyro_intern_add(&index->names, pyro_ops[i].name, strlen(pyro_ops[i].name)) != i)
-            return false; /* memory ran out: names are distinct, as a test verifies */
+        if (pyro_intern_add(&index->names, pyro_ops[i].name, strlen(pyro_ops[i].name)) != i) {
+            pyro_op_index_free(index); /* memory ran out: names are distinct, as a test verifies */
+            return false;
+        }
     return true;
 }
 

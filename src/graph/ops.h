@@ -112,6 +112,7 @@ typedef struct pyro_op_index {
     pyro_intern names;
 } pyro_op_index;
 
+/* False when memory runs out; then the index is empty and need not be freed. */
 bool pyro_op_index_init(pyro_op_index *index);
 void pyro_op_index_free(pyro_op_index *index);
 /*

@@ -297,7 +297,8 @@ static bool lay_out(layout *layout, const pyro_timeline_options *options)
                                                  : layout->to_ns - timeline->start_ns;
     if (!add_merged_slices(layout, options->max_slices))
         return false;
-    qsort(timeline->slices, timeline->count, sizeof *timeline->slices, by_place);
+    if (timeline->count > 0) /* qsort must not get NULL */
+        qsort(timeline->slices, timeline->count, sizeof *timeline->slices, by_place);
     return pyro_timeline_link(timeline, layout->trace, layout->joins, layout->slice_of) &&
            list_rows(timeline);
 }
