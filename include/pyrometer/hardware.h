@@ -3,7 +3,6 @@
 #define PYROMETER_HARDWARE_H
 
 #include <pyrometer/error.h>
-#include <pyrometer/report.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,6 +38,21 @@ PYRO_API size_t pyro_chip_rows(const pyro_chip **out);
  * "NVIDIA H100 80GB HBM3". NULL if there is none; a name without its memory is the smallest variant.
  */
 PYRO_API const pyro_chip *pyro_chip_by_name(const char *name);
+
+/* The user's own rows and the built-in ones. */
+typedef struct pyro_chip_list pyro_chip_list;
+
+/*
+ * Reads the user's rows from `path`; NULL: $XDG_CONFIG_HOME/pyrometer/hardware.json, which need not
+ * exist. PYRO_ERROR_FORMAT, with the byte, if the file is damaged (docs/reference/hardware.md).
+ */
+PYRO_API int pyro_chip_list_load(pyro_chip_list **out, const char *path, pyro_error *error);
+PYRO_API void pyro_chip_list_free(pyro_chip_list *list); /* accepts NULL */
+/* Own rows come first. */
+PYRO_API const pyro_chip *pyro_chip_list_get(const pyro_chip_list *list, size_t index);
+PYRO_API size_t pyro_chip_list_count(const pyro_chip_list *list, size_t *own_count);
+/* An own row of that name, else as pyro_chip_by_name(). */
+PYRO_API const pyro_chip *pyro_chip_list_find(const pyro_chip_list *list, const char *name);
 
 #ifdef __cplusplus
 }

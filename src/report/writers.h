@@ -28,6 +28,7 @@ typedef struct pyro_ranking pyro_ranking; /* bench/ranking.h */
 typedef struct pyro_picture pyro_picture; /* dataflow/picture.h */
 typedef struct pyro_learn_report pyro_learn_report; /* report/predict/learn.h */
 typedef struct pyro_replay_report pyro_replay_report; /* report/predict/replay.h */
+typedef struct pyro_hardware_report pyro_hardware_report; /* report/predict/hardware.h */
 
 /* The input of a writer: the result, in the member of its kind, and the options. */
 typedef struct pyro_report_request {
@@ -80,6 +81,7 @@ typedef struct pyro_report_request {
         const pyro_learn_report *learn;
         const pyro_replay_report *replay;
         const pyro_fusion *fusion;
+        const pyro_hardware_report *hardware;
     };
 } pyro_report_request;
 
