@@ -4,7 +4,7 @@ three types, half of the models in training too.
     python3 bench/hardware_gpu.py --out DIR [--seconds 300]
 
 Needs torch, torchvision for some of the models, and nothing of this project. It continues where it
-stopped when called again. Writes DIR/cases.json (times of every case: the median step by the wall
+stopped when called again (build/bench/hardware keeps what is done). Writes DIR/cases.json (times of every case: the median step by the wall
 clock, without a profiler) and DIR/traces-N.tar (a trace of one step per case, with shapes, layers and
 kernels, for `pyrometer learn` and `pyrometer map`). bench/hardware.py evaluates them.
 """
@@ -28,6 +28,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 BATCHES = (1, 8, 64)
 PRECISIONS = ("fp32", "tf32", "bf16")
 TAR_BYTES = 14 << 20
+WORK = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench" / "hardware"
 
 def cases(models):
     """Inference first, then training: name, batch, precision, whether it trains."""
@@ -237,19 +238,22 @@ def run_cases(options, models, folder, results, file):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", required=True, type=pathlib.Path)
+    parser.add_argument("--work", type=pathlib.Path, default=WORK)
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--tiny", action="store_true", help="small models, to try it without a GPU")
     options = parser.parse_args()
     options.device = "cuda" if torch.cuda.is_available() else "cpu"
-    folder = options.out / "traces"
+    folder = options.work
     folder.mkdir(parents=True, exist_ok=True)
-    file = options.out / "cases.json"
+    options.out.mkdir(parents=True, exist_ok=True)
+    file = folder / "cases.json"
     results = json.loads(file.read_text()) if file.exists() else {"cases": {}, "failed": {}}
     results["facts"], results["failed"] = facts(options.device), {}
     models = tiny() if options.tiny else MODELS
     done = run_cases(options, models, folder, results, file)
     trim_all(folder)
     file.write_text(json.dumps(results, indent=1) + "\n")
+    (options.out / "cases.json").write_text(file.read_text())
     pack(folder, options.out)
     print(f"{len(results['cases'])} cases, {len(results['failed'])} failed")
     return 0 if done else 3
