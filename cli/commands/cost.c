@@ -50,6 +50,12 @@ static const pyro_option cost_options[] = {
              "graph.",
      .default_text = "flops",
      .choices = sort_names},
+    {.long_name = "on",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(cost_values, pricing.on),
+     .metavar = "CHIP",
+     .help = "Use the ridge of this chip for the model's type: h100, mi300x. --ridge wins. "
+             "'pyrometer hardware' lists the chips."},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(cost_values, strict),

@@ -6,6 +6,7 @@
 #include "base/error.h"
 
 #include <pyrometer/catalog.h>
+#include <pyrometer/hardware.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -339,6 +340,38 @@ int pyro_open_sized(pyro_model **out, const char *spec, const pyro_pricing *pric
     return status;
 }
 
+/* FLOPs per byte from which the chip is bound by its compute units, for the cost's type. */
+static int find_ridge(double *out, const char *name, const pyro_cost *cost, pyro_error *error)
+{
+    pyro_chip_list *list = NULL;
+    int status = pyro_chip_list_load(&list, NULL, error);
+    const pyro_chip *chip = status == PYRO_OK ? pyro_chip_list_find(list, name) : NULL;
+
+    *out = chip ? pyro_chip_ridge(chip, pyro_cost_dtype(cost)) : 0;
+    if (status == PYRO_OK && !chip)
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                           "unknown chip \"%.60s\" ('pyrometer hardware' lists them)", name);
+    else if (status == PYRO_OK && *out <= 0)
+        status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "no peak of %s is known for %s",
+                           pyro_cost_dtype(cost), chip->name);
+    if (status != PYRO_OK)
+        pyro_error_where(error, "--on", NULL);
+    pyro_chip_list_free(list);
+    return status;
+}
+
+/* The type decides the ridge and the cost decides the type, so the model is priced twice. */
+static int price_on_chip(pyro_priced *out, pyro_cost_options *options, const pyro_pricing *pricing,
+                         pyro_error *error)
+{
+    int status = find_ridge(&options->ridge, pricing->on, out->cost, error);
+    if (status != PYRO_OK)
+        return status;
+    pyro_cost_free(out->cost);
+    out->cost = NULL;
+    return pyro_cost_compute(&out->cost, out->model, options, error);
+}
+
 int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pricing,
                      pyro_error *error)
 {
@@ -349,6 +382,8 @@ int pyro_price_model(pyro_priced *out, const char *spec, const pyro_pricing *pri
     status = pyro_open_sized(&out->model, spec, pricing, &options, error);
     if (status == PYRO_OK)
         status = pyro_cost_compute(&out->cost, out->model, &options, error);
+    if (status == PYRO_OK && pricing->on && pricing->ridge <= 0)
+        status = price_on_chip(out, &options, pricing, error);
     if (status != PYRO_OK)
         pyro_priced_free(out);
     return status;

@@ -17,11 +17,12 @@ typedef struct pyro_pricing {
     int64_t depth;     /* negative: layers are not rolled up */
     const char *dtype;
     int convention;
-    double ridge;
+    double ridge;      /* 0: that of the chip `on`, else 50 */
+    const char *on;    /* a chip; NULL: none */
     const char *python; /* NULL: the default Python */
 } pyro_pricing;
 
-#define PYRO_PRICING_INIT {.past = -1, .depth = -1, .ridge = 50}
+#define PYRO_PRICING_INIT {.past = -1, .depth = -1, .ridge = 0}
 
 extern const pyro_option pyro_size_options[];
 extern const pyro_option pyro_decode_options[];

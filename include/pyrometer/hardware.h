@@ -39,6 +39,9 @@ PYRO_API size_t pyro_chip_rows(const pyro_chip **out);
  */
 PYRO_API const pyro_chip *pyro_chip_by_name(const char *name);
 
+/* FLOPs per byte at which work in a type is bound by both; float32 on plain cores. 0: unknown. */
+PYRO_API double pyro_chip_ridge(const pyro_chip *chip, const char *dtype);
+
 /* The user's own rows and the built-in ones. */
 typedef struct pyro_chip_list pyro_chip_list;
 

@@ -128,3 +128,13 @@ const pyro_chip *pyro_chip_by_name(const char *name)
             return &pyro_chips[i];
     return pyro_chip_find(name, memory_of_name(name));
 }
+
+double pyro_chip_ridge(const pyro_chip *chip, const char *dtype)
+{
+    pyro_dtype type = pyro_dtype_from_name(dtype);
+    if (chip->bandwidth_gb_per_s <= 0)
+        return 0;
+    double flops_per_s = type == PYRO_DTYPE_FLOAT32 ? chip->fp32_tflops * 1e12
+                                                    : pyro_chip_peak_flops_per_s(chip, type);
+    return flops_per_s / pyro_chip_bytes_per_s(chip);
+}

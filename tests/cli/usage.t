@@ -11,6 +11,7 @@ Commands:
   diff      show what changed between two models, two runs or two results
   graph     show a model as a graph of modules or operators; find where to cut it
   fuse      find operators that can run as one kernel, and what that saves
+  hardware  list chips and compare them
   trace     analyze a run: layers, ops, kernels, idle time, memory
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions

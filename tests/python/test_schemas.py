@@ -97,6 +97,7 @@ def test_every_output_has_a_schema():
         ("diff", "trace/good-1-training.json", "trace/good-3-cpu-only.json"),
         ("ranks", "ranks"),
         ("graph", "resnet18"),
+        ("hardware",),
         ("fuse", "resnet18"),
         ("fuse", "gpt2", "--strategy", "none"),
         ("graph", "gpt2", "--cuts", "2", "--memory-limit", "1G"),
