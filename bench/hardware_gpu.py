@@ -5,8 +5,8 @@ three types, half of the models in training too.
 
 Needs torch, torchvision for some of the models, and nothing of this project. It continues where it
 stopped when called again (build/bench/hardware keeps what is done). Writes DIR/cases.json (times of
-every case by the wall
-clock, without a profiler) and DIR/traces-N.tar (a trace of one step per case, with shapes, layers and
+every case by the wall clock, without a profiler) and
+DIR/traces-N.tar (a trace of one step per case, with shapes, layers and
 kernels, for `pyrometer learn` and `pyrometer map`). bench/hardware.py evaluates them.
 """
 

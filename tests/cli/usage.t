@@ -92,6 +92,9 @@ Models and tables:
       --sort flops|macs|bytes|params|ai
           Sort key of the layer table, largest first. JSON and CSV keep the
           order of the graph. Default: flops.
+      --on CHIP
+          Use the ridge of this chip for the model's type: h100, mi300x. --ridge
+          wins. 'pyrometer hardware' lists the chips.
       --strict
           Exit with 1 when an operator has no price. The result is still
           written.
