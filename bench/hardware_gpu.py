@@ -31,6 +31,7 @@ PRECISIONS = ("fp32", "tf32", "bf16")
 TAR_BYTES = 14 << 20
 WORK = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench" / "hardware"
 
+
 def cases(models):
     """Inference first, then training: name, batch, precision, whether it trains."""
     for trains in (False, True):
@@ -175,7 +176,7 @@ def trim_all(folder):
 
 
 def pack(folder, out):
-    """As few files as possible: what a machine gives back may be limited."""
+    """As few files as possible: some machines return a limited number."""
     for old in out.glob("traces-*.tar"):
         old.unlink()
     number, size, tar = 0, TAR_BYTES, None

@@ -23,7 +23,11 @@ class Attention(nn.Module):
 
     def cache(self, x):
         shape = (x.shape[0], self.kv_heads, self.past, self.size)
-        if not hasattr(self, "_cache") or self._cache.shape != shape or self._cache.dtype != x.dtype:
+        if (
+            not hasattr(self, "_cache")
+            or self._cache.shape != shape
+            or self._cache.dtype != x.dtype
+        ):
             self._cache = torch.randn(shape, device=x.device, dtype=x.dtype)
         return self._cache
 
@@ -164,7 +168,9 @@ class Unet(nn.Module):
 
 
 def images(size):
-    return lambda batch, device, dtype: torch.randn(batch, 3, size, size, device=device, dtype=dtype)
+    return lambda batch, device, dtype: torch.randn(
+        batch, 3, size, size, device=device, dtype=dtype
+    )
 
 
 def tokens(length):

@@ -35,7 +35,7 @@ typedef struct pyro_chip {
 PYRO_API size_t pyro_chip_rows(const pyro_chip **out);
 /*
  * Finds a built-in chip by a name as users write it: "H100 SXM", "h100", "a100-80gb",
- * "NVIDIA H100 80GB HBM3". NULL if there is none; a name without its memory is the smallest variant.
+ * "NVIDIA H100 80GB HBM3". NULL if not found; a name without its memory is the smallest variant.
  */
 PYRO_API const pyro_chip *pyro_chip_by_name(const char *name);
 

@@ -10,8 +10,23 @@
 const pyro_chip pyro_chips[] = {
 #define CHIP(name, words, least, fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, bandwidth, memory, \
              cache, link, power, source) \
-    {name, words, least, fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, bandwidth, \
-     INT64_C(memory) << 30, INT64_C(cache) << 20, (link) * 1e9, power, source},
+    {name, \
+     words, \
+     least, \
+     fp64, \
+     fp32, \
+     tf32, \
+     fp16, \
+     bf16, \
+     fp8, \
+     fp4, \
+     int8, \
+     bandwidth, \
+     INT64_C(memory) << 30, \
+     INT64_C(cache) << 20, \
+     (link) * 1e9, \
+     power, \
+     source},
 #include "hardware/hardware.def"
 #undef CHIP
 };

@@ -34,8 +34,8 @@ static const struct {
     size_t offset;
 } figures[] = {
 #define FIGURE(member) {#member, offsetof(pyro_chip, member)}
-    FIGURE(fp64_tflops), FIGURE(fp32_tflops), FIGURE(tf32_tflops),        FIGURE(fp16_tflops),
-    FIGURE(bf16_tflops), FIGURE(fp8_tflops),  FIGURE(fp4_tflops),         FIGURE(int8_tops),
+    FIGURE(fp64_tflops), FIGURE(fp32_tflops),      FIGURE(tf32_tflops),        FIGURE(fp16_tflops),
+    FIGURE(bf16_tflops), FIGURE(fp8_tflops),       FIGURE(fp4_tflops),         FIGURE(int8_tops),
     FIGURE(power_watts), FIGURE(least_memory_gib), FIGURE(bandwidth_gb_per_s),
 #undef FIGURE
 };
@@ -193,8 +193,8 @@ static bool read_row(row_reader *r)
         r->problem = "a chip needs a name, and bandwidth_gb_per_s or like";
     else if (r->list->count >= MOST_CHIPS)
         r->problem = "more than 1000 chips";
-    if (r->problem || !pyro_grow(&r->list->own, &r->list->capacity, r->list->count + 1,
-                                 sizeof *r->list->own))
+    if (r->problem ||
+        !pyro_grow(&r->list->own, &r->list->capacity, r->list->count + 1, sizeof *r->list->own))
         return false;
     r->list->own[r->list->count++] = r->chip;
     return true;

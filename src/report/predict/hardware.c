@@ -62,11 +62,11 @@ static void write_table(pyro_buf *buf, pyro_table *table, const pyro_report_opti
 static void write_list(pyro_buf *buf, const pyro_hardware_report *report,
                        const pyro_report_options *options)
 {
-    static const pyro_table_column columns[] = {
-        {"Chip", false, false}, {"fp32", true, false},  {"tf32", true, false},
-        {"bf16", true, false},  {"fp8", true, false},   {"GB/s", true, false},
-        {"GiB", true, false},   {"L2 MiB", true, false}, {"Link GB/s", true, false},
-        {"W", true, false}};
+    static const pyro_table_column columns[] = {{"Chip", false, false},     {"fp32", true, false},
+                                                {"tf32", true, false},      {"bf16", true, false},
+                                                {"fp8", true, false},       {"GB/s", true, false},
+                                                {"GiB", true, false},       {"L2 MiB", true, false},
+                                                {"Link GB/s", true, false}, {"W", true, false}};
     pyro_table table;
 
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
@@ -89,8 +89,8 @@ static void write_list(pyro_buf *buf, const pyro_hardware_report *report,
 }
 
 /* A row of numbers, and how the others compare with the first chip. */
-static void add_comparison(pyro_table *table, const pyro_hardware_report *report,
-                           const char *title, const char *unit, const double values[])
+static void add_comparison(pyro_table *table, const pyro_hardware_report *report, const char *title,
+                           const char *unit, const double values[])
 {
     pyro_table_cellf(table, "%s, %s", title, unit);
     for (size_t i = 0; i < report->count; i++) {

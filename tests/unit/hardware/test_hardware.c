@@ -135,10 +135,8 @@ static void test_peaks(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_names),
-    cmocka_unit_test(test_unknown),
-    cmocka_unit_test(test_rows),
-    cmocka_unit_test(test_names_of_users),
+    cmocka_unit_test(test_names), cmocka_unit_test(test_unknown),
+    cmocka_unit_test(test_rows),  cmocka_unit_test(test_names_of_users),
     cmocka_unit_test(test_peaks),
 };
 
