@@ -101,7 +101,8 @@ MODELS = {
 
 
 @contextlib.contextmanager
-def captured(*what):
+def captured(*what, records=()):
+    """`records`: what the collector records of devices, if not as usual."""
     flags = sum(getattr(core, f"RECORD_{one.upper()}") for one in what)
     core.recorder_start(str(FOLDER / "bench.pyro"), flags, 256 << 20, True, True, False)
     if "stacks" in what:
@@ -112,7 +113,7 @@ def captured(*what):
     if "ops" in what:
         observer_build.start(flags)
     if "devices" in what:
-        status = core.devices_start()
+        status = core.devices_start(*records)
         if status["state"] != "on":
             sys.exit(f"the collector cannot start: {status['reason']}")
     try:
@@ -215,7 +216,7 @@ class Figures:
 
     def __init__(self, rounds):
         self._rounds = rounds
-        self._ratios = {
+        self.ratios = {
             way: [statistics.median(mine) / statistics.median(bare) for mine, bare in pairs]
             for way, pairs in rounds.items()
         }
@@ -226,7 +227,7 @@ class Figures:
         return [second for pair in self._rounds[way] for second in pair[which]]
 
     def ratio(self, way):
-        return with_interval(self._ratios[way], statistics.median)
+        return with_interval(self.ratios[way], statistics.median)
 
     def quiet(self, way):
         bare = [second for other in self._rounds for second in self._all(other, 1)]
@@ -239,7 +240,7 @@ class Figures:
         def statistic(rows):
             return statistics.median(a for a, _ in rows) - statistics.median(b for _, b in rows)
 
-        pairs = list(zip(self._ratios[way], self._ratios[other], strict=True))
+        pairs = list(zip(self.ratios[way], self.ratios[other], strict=True))
         return with_interval(pairs, statistic)
 
     def share(self, way, other):
@@ -250,7 +251,7 @@ class Figures:
             theirs = statistics.median(b for _, b in rows) - 1
             return mine / theirs if theirs > 0 else float("inf")
 
-        pairs = list(zip(self._ratios[way], self._ratios[other], strict=True))
+        pairs = list(zip(self.ratios[way], self.ratios[other], strict=True))
         return with_interval(pairs, statistic)
 
     def quiet_share(self, way, other):

@@ -175,8 +175,16 @@ typedef struct pyro_devices_status {
     uint64_t clock_error_ns; /* largest error of the times of work */
 } pyro_devices_status;
 
+/* Records of device work beside kernels and copies, as bits. */
+#define PYRO_DEVICES_MEMSETS 1u
+#define PYRO_DEVICES_SYNCHRONIZATIONS 2u
+#define PYRO_DEVICES_OVERHEAD 4u
+#define PYRO_DEVICES_USUAL UINT32_MAX /* memsets, where ops or memory are recorded */
+
 /* Starts the collector. `status` may be NULL; it then holds why it cannot be started. */
 PYRO_API pyro_devices_state pyro_devices_start(pyro_devices_status *status);
+/* The same, with the records that `more` (PYRO_DEVICES_*) says. */
+PYRO_API pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *status);
 /* Records work that has finished, then stops the collector. */
 PYRO_API void pyro_devices_stop(void);
 /* Records work that has finished. */

@@ -24,14 +24,16 @@ static PyObject *status_as_dict(const pyro_devices_status *status)
         "clock_error_ns", (unsigned long long)status->clock_error_ns);
 }
 
-static PyObject *devices_start(PyObject *module, PyObject *unused)
+static PyObject *devices_start(PyObject *module, PyObject *args)
 {
     pyro_devices_status status;
+    unsigned int more = PYRO_DEVICES_USUAL;
 
     (void)module;
-    (void)unused;
+    if (!PyArg_ParseTuple(args, "|I:devices_start", &more))
+        return NULL;
     Py_BEGIN_ALLOW_THREADS
-    pyro_devices_start(&status);
+    pyro_devices_start_with(more, &status);
     Py_END_ALLOW_THREADS
     return status_as_dict(&status);
 }
@@ -98,7 +100,9 @@ static PyObject *recorder_device(PyObject *module, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"devices_start", devices_start, METH_NOARGS, "Starts the collector; its state as a dict."},
+    {"devices_start", devices_start, METH_VARARGS,
+     "devices_start(records=DEVICES_USUAL): starts the collector; its state as a dict. `records`: bits\n"
+     "1 memsets, 2 synchronizations, 4 CUPTI's own overhead, beside kernels and copies."},
     {"devices_stop", devices_stop, METH_NOARGS, "Records finished work and stops the collector."},
     {"devices_flush", devices_flush, METH_NOARGS, "Records finished work."},
     {"devices_status", devices_status, METH_NOARGS, "State of the collector, as a dict."},

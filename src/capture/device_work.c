@@ -14,6 +14,10 @@
 _Static_assert((int)PYRO_DEVICES_FAILED == (int)PYRO_COLLECTOR_FAILED &&
                    (int)PYRO_DEVICES_TAKEN == (int)PYRO_COLLECTOR_TAKEN,
                "states of the collector");
+_Static_assert(PYRO_DEVICES_MEMSETS == PYRO_COLLECT_SETS &&
+                   PYRO_DEVICES_SYNCHRONIZATIONS == PYRO_COLLECT_SYNCS &&
+                   PYRO_DEVICES_OVERHEAD == PYRO_COLLECT_OVERHEAD,
+               "bits of records");
 _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
                    (int)PYRO_DEVICE_COPY == (int)PYRO_WORK_COPY &&
                    PYRO_DEVICE_NO_STREAM == PYRO_ALL_STREAMS,
@@ -21,15 +25,16 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
 
 #define CALL_SLOTS ((uint32_t)1 << 18)
 
-/* Which calls are recorded. Work arrives later than its call, maybe in another session. */
+/* Which calls are recorded. Work arrives later than its call, maybe in another session. What every
+ * launch reads is one cache line, as far as a program calls few different functions. */
 static struct recorded_calls {
-    uint32_t generation; /* of the session */
-    uint32_t first;      /* correlation of its first call; 0: none yet */
+    _Alignas(64) uint32_t generation; /* of the session */
+    uint32_t first;                   /* correlation of its first call; 0: none yet */
+    uint32_t are_for_passes;
+    /* Ids of names: the session's generation in the upper half, the id in the lower. */
+    uint64_t names[PYRO_MOST_CALL_NUMBERS];
     uint32_t correlations[CALL_SLOTS]; /* for passes only */
 } calls;
-
-/* Ids of the names of calls: the session's generation in the upper half, the id in the lower. */
-static uint64_t call_names[PYRO_MOST_CALL_NUMBERS];
 
 /* Used by the collector's thread only. */
 static struct reported {
@@ -37,7 +42,7 @@ static struct reported {
     uint64_t clock_error_ns, dropped;
 } reported;
 
-static __attribute__((hot)) uint64_t read_clock(void)
+static uint64_t read_clock(void)
 {
     return pyro_raw_time(&pyro_the_recorder_api);
 }
@@ -53,66 +58,83 @@ static const void *key_of(uint32_t correlation)
     return (const void *)((uintptr_t)correlation | (uintptr_t)1 << 63);
 }
 
-static void note_call(uint32_t generation, uint32_t correlation)
+/* The first call of a session, or its first of a pass. */
+static __attribute__((noinline, cold)) void note_other_call(uint32_t generation,
+                                                            uint32_t correlation)
 {
     uint32_t none = 0;
     if (__atomic_load_n(&calls.generation, __ATOMIC_RELAXED) != generation) {
         __atomic_store_n(&calls.first, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&calls.generation, generation, __ATOMIC_RELAXED);
+        __atomic_store_n(&calls.are_for_passes, pyro_the_session.options.temporary,
+                         __ATOMIC_RELAXED);
+        __atomic_store_n(&calls.generation, generation, __ATOMIC_RELEASE);
     }
-    if (!__atomic_load_n(&calls.first, __ATOMIC_RELAXED))
-        __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED);
-    if (pyro_the_session.options.temporary)
+    __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
+}
+
+static inline void note_call(uint32_t generation, uint32_t correlation)
+{
+    bool is_known = __atomic_load_n(&calls.generation, __ATOMIC_ACQUIRE) == generation;
+    if (__builtin_expect(!is_known || !__atomic_load_n(&calls.first, __ATOMIC_RELAXED), 0))
+        note_other_call(generation, correlation);
+    if (__builtin_expect(__atomic_load_n(&calls.are_for_passes, __ATOMIC_RELAXED), 0))
         __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
                          __ATOMIC_RELEASE);
 }
 
-/* A lookup by text costs as much as the rest of a record, and every launch has one. */
-static uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
+static __attribute__((noinline, cold)) uint32_t name_new_call(pyro_recorder_thread *thread,
+                                                              const pyro_device_call *call)
 {
-    uint64_t *place = &call_names[call->number];
-    uint64_t known = __atomic_load_n(place, __ATOMIC_RELAXED);
-    if (call->number && known >> 32 == thread->generation)
-        return (uint32_t)known;
     uint32_t id = pyro_table_name(thread, call->name);
     if (id)
-        __atomic_store_n(place, (uint64_t)thread->generation << 32 | id, __ATOMIC_RELAXED);
+        __atomic_store_n(&calls.names[call->number], (uint64_t)thread->generation << 32 | id,
+                         __ATOMIC_RELAXED);
     return id;
 }
 
-/* "cudaProfilerStart" and "cuProfilerStop"; no other wanted call has that letter. */
-static bool is_profiler_call(const pyro_device_call *call)
+/* A lookup by text costs as much as the rest of a record, and every launch has one. */
+static inline uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
 {
-    return call->name[call->is_runtime ? 4 : 2] == 'P';
+    uint64_t known = __atomic_load_n(&calls.names[call->number], __ATOMIC_RELAXED);
+    return __builtin_expect(known >> 32 == thread->generation, 1) ? (uint32_t)known
+                                                                  : name_new_call(thread, call);
 }
 
-static bool is_profiler_start(const pyro_device_call *call)
+static __attribute__((noinline, cold)) void control_window(const pyro_device_call *call)
 {
-    return strcmp(call->name + (call->is_runtime ? 4 : 2), "ProfilerStart") == 0;
+    size_t prefix = strlen(call->is_runtime ? "cuda" : "cu");
+    pyro_flight_window(strcmp(call->name + prefix, "ProfilerStart") == 0);
 }
 
-static __attribute__((hot)) void call_begins(const pyro_device_call *call)
+/* Like pyro_recorder_enter(), with fewer calls. */
+static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
+{
+    pyro_recorder_thread *thread = pyro_is_recording(api) ? pyro_thread_current() : NULL;
+    return thread ? pyro_recorder_enter_with(api, thread) : NULL;
+}
+
+static __attribute__((hot)) void call_begins(const pyro_device_call *call, uint32_t correlation)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    if (is_profiler_call(call)) {
-        pyro_flight_window(is_profiler_start(call));
+    if (__builtin_expect(call->controls_profiler, 0)) {
+        control_window(call);
         return;
     }
-    pyro_recorder_thread *thread = api->is_resting ? NULL : pyro_recorder_enter(api);
+    pyro_recorder_thread *thread = api->is_resting ? NULL : enter(api);
     if (!thread)
         return;
     pyro_record *record = pyro_record_room(api, thread);
     if (record) {
-        note_call(thread->generation, call->correlation);
-        record->sequence = call->correlation;
+        note_call(thread->generation, correlation);
+        record->sequence = correlation;
         record->name = name_of_call(thread, call);
         pyro_record_is(record, PYRO_RECORD_CALL,
                        (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
                            (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u));
-        record->start_raw = call->time;
+        record->start_raw = pyro_raw_time(api);
     }
-    pyro_span_open(thread, record, key_of(call->correlation));
+    pyro_span_open(thread, record, key_of(correlation));
     if (record) {
         pyro_record_commit(thread, record);
         pyro_record_prefetch(record + 2);
@@ -120,19 +142,21 @@ static __attribute__((hot)) void call_begins(const pyro_device_call *call)
     pyro_recorder_leave(thread);
 }
 
-static __attribute__((hot)) void call_ends(const pyro_device_call *call)
+static __attribute__((hot)) void call_ends(const pyro_device_call *call, uint32_t correlation,
+                                           pyro_call_outcome outcome)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_recorder_thread *thread = is_profiler_call(call) ? NULL : pyro_recorder_enter(api);
+    uint64_t now = pyro_raw_time(api);
+    pyro_recorder_thread *thread = call->controls_profiler ? NULL : enter(api);
     if (!thread)
         return;
-    pyro_record *record = pyro_span_close(thread, key_of(call->correlation));
+    pyro_record *record = pyro_span_close(thread, key_of(correlation));
     if (record) {
-        if (call->failed)
+        if (outcome.failed)
             record->notes |= PYRO_NOTE_RAISED;
-        if (call->is_captured)
+        if (outcome.is_captured)
             record->notes |= PYRO_NOTE_CAPTURED;
-        record->end_raw = call->time;
+        record->end_raw = now;
     }
     pyro_recorder_leave(thread);
 }
@@ -270,7 +294,7 @@ static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     bool is_wanted = !api->is_resting && api->flags & PYRO_RECORD_MEMORY;
-    pyro_recorder_thread *thread = is_wanted ? pyro_recorder_enter(api) : NULL;
+    pyro_recorder_thread *thread = is_wanted ? enter(api) : NULL;
     pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
     if (record) {
         pyro_memory_record *of_memory = (pyro_memory_record *)(void *)record;
@@ -292,16 +316,25 @@ static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
         api->out_of_memory(event->bytes, event->device_type, event->device_index);
 }
 
-/* A recording of layers alone is one that must cost little. */
-static bool wants_all_kinds(void)
+/* A recording of layers alone is one that must cost little. Waits are calls of the host, which are
+ * recorded without their records. */
+static uint32_t usual_records(void)
 {
     const pyro_recorder_api *api = &pyro_the_recorder_api;
-    return !pyro_is_recording(api) || api->flags & (PYRO_RECORD_OPS | PYRO_RECORD_MEMORY);
+    bool is_detailed = !pyro_is_recording(api) ||
+                       api->flags & (PYRO_RECORD_OPS | PYRO_RECORD_MEMORY);
+    return is_detailed ? PYRO_COLLECT_SETS : 0;
 }
 
 pyro_devices_state pyro_devices_start(pyro_devices_status *status)
 {
-    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wants_all_kinds());
+    return pyro_devices_start_with(PYRO_DEVICES_USUAL, status);
+}
+
+pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *status)
+{
+    uint32_t wanted = more == PYRO_DEVICES_USUAL ? usual_records() : more;
+    pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wanted);
     pyro_torch_memory_watch(state == PYRO_DEVICES_ON ? add_memory : NULL);
     if (status)
         pyro_devices_look(status);

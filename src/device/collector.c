@@ -35,15 +35,21 @@ typedef struct collector {
     pthread_mutex_t control; /* guards start and stop */
     pthread_mutex_t lock;    /* guards the members below; never held while CUPTI is called */
     pthread_cond_t wakes, flushed;
-    bool is_prepared, has_thread, is_stopping, has_full;
+    bool is_prepared, has_thread, is_stopping, has_full, flushes_always;
     uint64_t flushes_wanted, flushes_done;
 
     const pyro_device_sink *sink;
-    uint32_t is_on;     /* callbacks are passed on */
-    uint64_t last_node; /* recorder's clock: when a node was added to a graph; 0 never */
+    uint64_t last_node; /* recorder's clock: when a node was added to a graph; 0: none is captured */
     bool is_loaded;
     pyro_cupti cupti;
     pyro_cupti_subscription use;
+
+    /* What every launch uses, with the first members of `calls`, is one cache line. */
+    _Alignas(64) uint32_t is_on; /* callbacks are passed on */
+    /* The sink's. */
+    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
+    void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
+                      pyro_call_outcome outcome);
     pyro_cupti_calls calls;
     pyro_activity_buffers buffers;
     pthread_t thread;
@@ -84,10 +90,13 @@ static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, siz
     pthread_mutex_unlock(&the.lock);
 }
 
-static void on_node(uint32_t id, const pyro_cupti_resource *resource)
+static __attribute__((noinline, cold)) void on_resource(uint32_t id,
+                                                        const pyro_cupti_resource *resource)
 {
     const pyro_cupti_graph *graph = resource->descriptor;
     uint64_t node = 0, original = 0;
+    if (id != PYRO_CUPTI_NODE_CREATED && id != PYRO_CUPTI_NODE_CLONED)
+        return;
     if (!graph || !graph->node || !the.cupti.node_id ||
         the.cupti.node_id(graph->node, &node) != PYRO_CUPTI_SUCCESS)
         return;
@@ -97,49 +106,56 @@ static void on_node(uint32_t id, const pyro_cupti_resource *resource)
         pyro_cupti_launch_ended(&the.calls);
         current_launch = 0;
     }
-    __atomic_store_n(&the.last_node, the.sink->now(), __ATOMIC_RELAXED);
+    /* Nodes are cloned when a captured graph is made executable. */
+    __atomic_store_n(&the.last_node, id == PYRO_CUPTI_NODE_CREATED ? the.sink->now() : 0,
+                     __ATOMIC_RELAXED);
     the.sink->node_added(node, original);
 }
 
-static inline void on_call(const pyro_known_call *known, bool is_runtime,
-                           const pyro_cupti_call *data)
+static __attribute__((noinline, cold)) void keep_time(uint32_t correlation)
 {
-    pyro_device_call call = {.time = the.sink->now(),
-                             .correlation = data->correlation,
-                             .number = known->number,
-                             .starts_kernels = known->starts_kernels,
-                             .is_runtime = is_runtime,
-                             .name = known->name};
-    if (data->site == 0) {
-        if (known->starts_kernels) {
-            pyro_cupti_launch_begins(&the.calls, call.correlation, call.time);
-            current_launch = call.correlation;
-        }
-        the.sink->call_begins(&call);
-        return;
+    pyro_cupti_launch_keep_time(&the.calls, correlation, the.sink->now());
+}
+
+static inline void on_call_begins(const pyro_device_call *call, uint32_t correlation)
+{
+    if (call->starts_kernels) {
+        current_launch = correlation;
+        if (__builtin_expect(pyro_cupti_launch_begins(&the.calls, correlation), 0))
+            keep_time(correlation);
     }
-    call.failed = data->result && *data->result != 0;
-    call.is_captured = known->starts_kernels && !current_launch;
-    if (known->starts_kernels && call.failed && current_launch)
-        pyro_cupti_launch_ended(&the.calls);
-    if (known->starts_kernels)
+    the.call_begins(call, correlation);
+}
+
+static inline void on_call_ends(const pyro_device_call *call, const pyro_cupti_call *data)
+{
+    pyro_call_outcome outcome = {.failed = data->result && *data->result != 0};
+    if (call->starts_kernels) {
+        outcome.is_captured = !current_launch;
+        if (__builtin_expect(outcome.failed && current_launch, 0))
+            pyro_cupti_launch_ended(&the.calls);
         current_launch = 0;
-    the.sink->call_ends(&call);
+    }
+    the.call_ends(call, data->correlation, outcome);
 }
 
 static __attribute__((hot)) void on_callback(void *user, int domain, uint32_t id, const void *data)
 {
     (void)user;
+    const pyro_cupti_call *of_call = data;
     if (!__atomic_load_n(&the.is_on, __ATOMIC_ACQUIRE) || !data)
         return;
-    if (domain == PYRO_CUPTI_RESOURCE) {
-        if (id == PYRO_CUPTI_NODE_CREATED || id == PYRO_CUPTI_NODE_CLONED)
-            on_node(id, data);
+    if (__builtin_expect(domain == PYRO_CUPTI_RESOURCE, 0)) {
+        on_resource(id, data);
         return;
     }
-    const pyro_known_call *known = pyro_cupti_calls_find(&the.calls, domain, id);
-    if (known)
-        on_call(known, domain == PYRO_CUPTI_RUNTIME, data);
+    const pyro_device_call *call = pyro_cupti_calls_find(&the.calls, domain, id);
+    if (__builtin_expect(!call, 0))
+        return;
+    if (of_call->site == 0)
+        on_call_begins(call, of_call->correlation);
+    else
+        on_call_ends(call, of_call);
 }
 
 static bool read_device_clock(void *user, uint64_t *time)
@@ -267,7 +283,8 @@ static bool is_due(const struct timespec *time)
            (now.tv_sec == time->tv_sec && now.tv_nsec >= time->tv_nsec);
 }
 
-/* Asking CUPTI for records while a graph is captured could disturb the capture. */
+/* Asking CUPTI for records while a graph is captured could disturb the capture. Its last node was
+ * added a short time ago, and it is not executable yet. */
 static bool may_be_capturing(void)
 {
     uint64_t last = __atomic_load_n(&the.last_node, __ATOMIC_RELAXED);
@@ -287,17 +304,15 @@ static void *collect(void *unused)
             pthread_cond_timedwait(&the.wakes, &the.lock, &next_flush);
         uint64_t wanted = the.flushes_wanted;
         bool flushes = wanted != the.flushes_done || is_due(&next_flush);
-        bool stops = the.is_stopping && !flushes;
+        bool always = the.flushes_always, stops = the.is_stopping && !flushes;
         the.has_full = false;
         pthread_mutex_unlock(&the.lock);
-        if (flushes && wanted == the.flushes_done && may_be_capturing()) {
+        if (flushes)
             next_flush = after(FLUSH_NS);
-        } else if (flushes) {
+        if (flushes && (always || !may_be_capturing()))
             flush_and_read();
-            next_flush = after(FLUSH_NS);
-        } else {
+        else
             read_full_buffers();
-        }
         pthread_mutex_lock(&the.lock);
         the.flushes_done = wanted;
         pthread_cond_broadcast(&the.flushed);
@@ -308,11 +323,13 @@ static void *collect(void *unused)
     return NULL;
 }
 
-/* Waits until the collector's thread has asked for everything that has finished and read it. */
-static void flush_and_wait(void)
+/* Waits until the collector's thread has asked for everything that has finished and read it. Unless
+ * `always`, it does not ask while a graph is captured, and reads what CUPTI has handed over. */
+static void flush_and_wait(bool always)
 {
     pthread_mutex_lock(&the.lock);
     uint64_t wanted = ++the.flushes_wanted;
+    the.flushes_always |= always;
     pthread_cond_signal(&the.wakes);
     while (the.has_thread && the.flushes_done < wanted)
         pthread_cond_wait(&the.flushed, &the.lock);
@@ -345,29 +362,34 @@ static bool prepare(void)
     return the.is_prepared;
 }
 
-/* The first ones are always collected. */
-static const int kinds[] = {PYRO_CUPTI_CONCURRENT_KERNEL, PYRO_CUPTI_MEMCPY,
-                            PYRO_CUPTI_PEER_MEMCPY,       PYRO_CUPTI_MEMSET,
-                            PYRO_CUPTI_SYNCHRONIZATION,   PYRO_CUPTI_OVERHEAD};
-#define FEWEST_KINDS 3
+/* A kind of records, and the bit that asks for it; 0: always collected. */
+static const struct {
+    int kind;
+    uint32_t bit;
+} kinds[] = {{PYRO_CUPTI_CONCURRENT_KERNEL, 0},
+             {PYRO_CUPTI_MEMCPY, 0},
+             {PYRO_CUPTI_PEER_MEMCPY, 0},
+             {PYRO_CUPTI_MEMSET, PYRO_COLLECT_SETS},
+             {PYRO_CUPTI_SYNCHRONIZATION, PYRO_COLLECT_SYNCS},
+             {PYRO_CUPTI_OVERHEAD, PYRO_COLLECT_OVERHEAD}};
 
 /* Kernels must work; the other kinds are collected where CUPTI has them. Queries of events, which
  * allocators and NCCL repeat until the work has ended, would be most of the synchronizations. */
-static int enable_kinds(bool all)
+static int enable_kinds(uint32_t more)
 {
-    size_t number = all ? sizeof kinds / sizeof *kinds : FEWEST_KINDS;
     if (the.cupti.record_queries)
         the.cupti.record_queries(0);
-    int result = pyro_cupti_enable(&the.use, kinds[0]);
-    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < number; i++)
-        pyro_cupti_enable(&the.use, kinds[i]);
+    int result = pyro_cupti_enable(&the.use, kinds[0].kind);
+    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < sizeof kinds / sizeof *kinds; i++)
+        if (!kinds[i].bit || kinds[i].bit & more)
+            pyro_cupti_enable(&the.use, kinds[i].kind);
     return result;
 }
 
 static void disable_kinds(void)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        pyro_cupti_disable(&the.use, kinds[i]);
+        pyro_cupti_disable(&the.use, kinds[i].kind);
 }
 
 static void switch_callbacks(bool enable)
@@ -425,14 +447,14 @@ static pyro_collector_state load(void)
 }
 
 /* Subscribed and loaded: starts the thread and the records. */
-static pyro_collector_state start_collecting(bool all_kinds)
+static pyro_collector_state start_collecting(uint32_t more)
 {
     the.clock = (pyro_clock_map){0};
     the.clock_is_proven = false;
     the.records = the.dropped = the.malformed = 0;
     pyro_cupti_calls_restart(&the.calls);
-    the.flushes_wanted = the.flushes_done = 0;
-    the.is_stopping = false;
+    the.flushes_wanted = the.flushes_done = the.last_node = 0;
+    the.is_stopping = the.flushes_always = false;
     pyro_kernel_names_begin(&the.names);
     pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
     if (pyro_thread_start(&the.thread, "pyrometer-gpu", collect, NULL) != 0) {
@@ -443,7 +465,7 @@ static pyro_collector_state start_collecting(bool all_kinds)
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
     int result = pyro_cupti_register_buffers(&the.use, request_buffer, complete_buffer);
     if (result == PYRO_CUPTI_SUCCESS)
-        result = enable_kinds(all_kinds);
+        result = enable_kinds(more);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
     __atomic_store_n(&the.is_on, 1, __ATOMIC_RELEASE);
@@ -470,10 +492,10 @@ static void stop_collecting(void)
     __atomic_store_n(&the.is_on, 0, __ATOMIC_RELEASE);
     switch_callbacks(false);
     if (the.has_thread)
-        flush_and_wait();
+        flush_and_wait(true);
     disable_kinds();
     if (the.has_thread)
-        flush_and_wait(); /* what the kinds still held */
+        flush_and_wait(true); /* what the kinds still held */
     stop_thread();
     /* Other profilers hand over buffers with anything in them. */
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 0);
@@ -481,31 +503,33 @@ static void stop_collecting(void)
 }
 
 /* `shares`: with the functions for several subscribers. */
-static pyro_collector_state subscribe(bool shares, bool all_kinds)
+static pyro_collector_state subscribe(bool shares, uint32_t more)
 {
     int result = pyro_cupti_subscribe(&the.use, &the.cupti, shares, on_callback);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot subscribe", result);
-    pyro_collector_state state = start_collecting(all_kinds);
+    pyro_collector_state state = start_collecting(more);
     if (state != PYRO_COLLECTOR_ON)
         stop_collecting();
     return state;
 }
 
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds)
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t more)
 {
     pthread_mutex_lock(&the.control);
     pyro_collector_state state = the.state;
     if (state != PYRO_COLLECTOR_ON) {
         the.sink = sink;
+        the.call_begins = sink->call_begins;
+        the.call_ends = sink->call_ends;
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
         if (state == PYRO_COLLECTOR_OFF && the.cupti.has_shared)
-            state = subscribe(true, all_kinds);
+            state = subscribe(true, more);
         /* Where several subscribers are not possible, the reason why one is not counts. */
         if (state != PYRO_COLLECTOR_ON && the.is_loaded && the.is_prepared)
-            state = subscribe(false, all_kinds);
+            state = subscribe(false, more);
     }
     pthread_mutex_unlock(&the.control);
     return state;
@@ -524,7 +548,7 @@ void pyro_collector_flush(void)
 {
     pthread_mutex_lock(&the.control);
     if (the.state == PYRO_COLLECTOR_ON)
-        flush_and_wait();
+        flush_and_wait(false);
     pthread_mutex_unlock(&the.control);
 }
 

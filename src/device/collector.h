@@ -20,6 +20,13 @@ typedef enum pyro_device_work_kind {
 
 #define PYRO_ALL_STREAMS UINT32_MAX
 
+/* What is collected beside kernels and copies, as bits. They cost much for what they tell: on an H200
+ * a record of a memset takes 10 us of the host's time. */
+#define PYRO_COLLECT_SETS 1u
+#define PYRO_COLLECT_SYNCS 2u
+#define PYRO_COLLECT_OVERHEAD 4u
+#define PYRO_COLLECT_ALL 7u
+
 /* One piece of work. Which members are set depends on the kind; the others are 0. */
 typedef struct pyro_device_work {
     uint8_t kind;               /* pyro_device_work_kind */
@@ -40,16 +47,19 @@ typedef struct pyro_device_work {
 /* Numbers of calls, for tables by number; calls with the same name share one. */
 #define PYRO_MOST_CALL_NUMBERS 256
 
-/* A host call that the collector sees. */
+/* A function of the host that the collector sees called. Small, so that it never lies in two cache
+ * lines. */
 typedef struct pyro_device_call {
-    uint64_t time; /* the recorder's clock */
-    uint32_t correlation;
-    uint16_t number; /* of its name, below PYRO_MOST_CALL_NUMBERS; 0: it has none */
-    bool starts_kernels; /* a launch of a kernel or of a graph */
-    bool is_runtime;     /* of the runtime API, which calls the driver API */
-    bool failed, is_captured; /* known at the end; captured: added to a graph, not executed */
-    const char *name;    /* without version suffixes; stays valid */
+    const char *name; /* without version suffixes; stays valid */
+    uint16_t number;  /* of the name, from 1, below PYRO_MOST_CALL_NUMBERS */
+    bool starts_kernels;    /* a launch of a kernel or of a graph */
+    bool is_runtime;        /* of the runtime API, which calls the driver API */
+    bool controls_profiler; /* it starts or stops the window of a profiler */
 } pyro_device_call;
+
+typedef struct pyro_call_outcome {
+    bool failed, is_captured; /* captured: added to a graph, not executed */
+} pyro_call_outcome;
 
 /*
  * Receives what the collector sees. Calls and nodes arrive on the program's threads, inside the
@@ -58,8 +68,9 @@ typedef struct pyro_device_call {
 typedef struct pyro_device_sink {
     uint64_t (*now)(void); /* the recorder's clock */
     double (*ns_per_unit)(void); /* of that clock */
-    void (*call_begins)(const pyro_device_call *call);
-    void (*call_ends)(const pyro_device_call *call);
+    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
+    void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
+                      pyro_call_outcome outcome);
     /* A node was added to a graph, or cloned from `original` (0: not cloned). */
     void (*node_added)(uint64_t node, uint64_t original);
     void (*work_begins)(void); /* before a batch of work, and after it */
@@ -90,15 +101,13 @@ typedef struct pyro_collector_status {
     uint64_t launches, unfinished; /* launches seen; those whose work has not arrived */
 } pyro_collector_status;
 
-/*
- * Starts collecting; returns the new state. `sink` must stay valid. ON if it runs already.
- * `all_kinds`: also memsets, synchronizations and overhead, which cost as much as all kernels (a
- * memset 10 us on an H200).
- */
-pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, bool all_kinds);
+/* Starts collecting kernels, copies and what `more` (PYRO_COLLECT_*) says; returns the new state.
+ * `sink` must stay valid. ON if it runs already. */
+pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t more);
 /* Delivers finished work, then stops; another profiler may use the library afterwards. */
 void pyro_collector_stop(void);
-/* Delivers work that has finished so far. Does not wait for running work. */
+/* Delivers work that has finished so far. Does not wait for running work. While a graph is captured
+ * it only delivers what has arrived, because asking for more could break the capture. */
 void pyro_collector_flush(void);
 void pyro_collector_look(pyro_collector_status *status);
 /* Whether a library that collects can be loaded, and its version; starts nothing. */

@@ -1,8 +1,6 @@
 /* Wanted calls by name: numbers differ between versions, and variants have suffixes. */
 #include "device/cupti_calls.h"
 
-#include "device/collector.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,29 +12,29 @@
 typedef struct wanted_call {
     int domain;
     const char *name;
-    bool is_prefix, starts_kernels;
+    bool is_prefix, starts_kernels, controls_profiler;
 } wanted_call;
 
 static const wanted_call wanted[] = {
-    {PYRO_CUPTI_DRIVER, "cuLaunchKernel", false, true},
-    {PYRO_CUPTI_DRIVER, "cuLaunchKernelEx", false, true},
-    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernel", false, true},
-    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernelMultiDevice", false, true},
-    {PYRO_CUPTI_DRIVER, "cuGraphLaunch", false, true},
-    {PYRO_CUPTI_DRIVER, "cuMemcpy", true, false},
-    {PYRO_CUPTI_DRIVER, "cuMemset", true, false},
-    {PYRO_CUPTI_RUNTIME, "cudaStreamSynchronize", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaDeviceSynchronize", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaEventSynchronize", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaMalloc", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaFree", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, false},
-    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, false},
-    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, false},
-    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, false},
+    {PYRO_CUPTI_DRIVER, "cuLaunchKernel", false, true, false},
+    {PYRO_CUPTI_DRIVER, "cuLaunchKernelEx", false, true, false},
+    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernel", false, true, false},
+    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernelMultiDevice", false, true, false},
+    {PYRO_CUPTI_DRIVER, "cuGraphLaunch", false, true, false},
+    {PYRO_CUPTI_DRIVER, "cuMemcpy", true, false, false},
+    {PYRO_CUPTI_DRIVER, "cuMemset", true, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaStreamSynchronize", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaDeviceSynchronize", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaEventSynchronize", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaMalloc", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaFree", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, false, false},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, false, true},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, false, true},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, false, true},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, false, true},
 };
 
 static bool cut_suffix(char *name, const char *suffix)
@@ -63,9 +61,22 @@ static void cut_suffixes(char *name)
     }
 }
 
-static void learn_call(pyro_known_call *known, int domain, const char *full_name)
+/* Calls that differ in suffixes only have one name, and one number; 0: no number is left. */
+static uint16_t number_of(pyro_cupti_calls *calls, const char *name)
 {
-    char name[sizeof known->name];
+    for (uint16_t number = 1; number <= calls->name_count; number++)
+        if (strcmp(calls->names[number], name) == 0)
+            return number;
+    if (calls->name_count + 1 == PYRO_MOST_CALL_NUMBERS)
+        return 0;
+    strcpy(calls->names[++calls->name_count], name);
+    return calls->name_count;
+}
+
+static void learn_call(pyro_cupti_calls *calls, pyro_device_call *known, int domain,
+                       const char *full_name)
+{
+    char name[PYRO_LONGEST_CALL_NAME];
     if (snprintf(name, sizeof name, "%s", full_name) >= (int)sizeof name)
         return;
     cut_suffixes(name);
@@ -73,25 +84,14 @@ static void learn_call(pyro_known_call *known, int domain, const char *full_name
         const wanted_call *one = &wanted[i];
         bool is_it = one->is_prefix ? strncmp(name, one->name, strlen(one->name)) == 0
                                     : strcmp(name, one->name) == 0;
-        if (one->domain != domain || !is_it)
+        if (one->domain != domain || !is_it || !(known->number = number_of(calls, name)))
             continue;
-        memcpy(known->name, name, sizeof name);
-        known->is_wanted = true;
+        known->name = calls->names[known->number];
         known->starts_kernels = one->starts_kernels;
-    }
-}
-
-/* Calls that differ in suffixes only have one name, and one number. */
-static void number_name(pyro_cupti_calls *calls, pyro_known_call *known)
-{
-    const pyro_known_call *all = calls->known[0];
-    if (!known->is_wanted)
+        known->is_runtime = domain == PYRO_CUPTI_RUNTIME;
+        known->controls_profiler = one->controls_profiler;
         return;
-    for (size_t i = 0; &all[i] < known; i++)
-        if (all[i].number && strcmp(all[i].name, known->name) == 0)
-            known->number = all[i].number;
-    if (!known->number && calls->name_count + 1 < PYRO_MOST_CALL_NUMBERS)
-        known->number = ++calls->name_count;
+    }
 }
 
 void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
@@ -105,8 +105,7 @@ void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
             if (cupti->callback_name(domain, id, &name) != PYRO_CUPTI_SUCCESS || !name)
                 continue;
             gap = 0;
-            learn_call(&calls->known[domain][id], domain, name);
-            number_name(calls, &calls->known[domain][id]);
+            learn_call(calls, &calls->known[domain][id], domain, name);
         }
     }
 }
@@ -125,7 +124,7 @@ size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
     size_t count = 0;
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++)
         for (uint32_t id = 1; id < PYRO_MOST_CALL_IDS; id++)
-            if (calls->known[domain][id].is_wanted)
+            if (calls->known[domain][id].name)
                 count += pyro_cupti_enable_callback(subscription, enable, domain, id) ==
                          PYRO_CUPTI_SUCCESS;
     return count;

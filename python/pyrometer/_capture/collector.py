@@ -31,6 +31,27 @@ def way(wanted: str | None) -> str:
     return chosen
 
 
+# Records of device work beside kernels and copies, and their bits in the collector.
+_RECORDS = {"memsets": 1, "synchronizations": 2, "overhead": 4}
+
+
+def records() -> int | None:
+    """The bits of PYROMETER_GPU_RECORDS: "all", "kernels", or names; None: as usual."""
+    words = os.environ.get("PYROMETER_GPU_RECORDS", "").replace(",", " ").split()
+    if not words:
+        return None
+    known = {**_RECORDS, "kernels": 0, "all": sum(_RECORDS.values())}
+    wrong = [word for word in words if word not in known]
+    if wrong:
+        raise ValueError(
+            f"PYROMETER_GPU_RECORDS must be some of {', '.join(known)}, not {wrong[0]!r}"
+        )
+    bits = 0
+    for word in words:
+        bits |= known[word]
+    return bits
+
+
 class Collector:
     """The kernels of one session."""
 
@@ -38,6 +59,7 @@ class Collector:
         """`is_replaceable`: torch.profiler may take its place."""
         global current
         self._settings = settings
+        self._records = records()
         self._is_replaceable = is_replaceable
         self._instead: Any = None  # torch.profiler's recording
         self._process = os.getpid()
@@ -55,7 +77,7 @@ class Collector:
             return
         self._process = os.getpid()  # a forked child that uses CUDA, unlike its parent
         kineto.before_others(self._make_way)
-        status = _core.devices_start()
+        status = _core.devices_start(*(() if self._records is None else (self._records,)))
         self.is_on = status["state"] == "on"
         if self.is_on:
             self._describe_devices()

@@ -47,7 +47,7 @@ static struct stub {
     void (*request)(uint8_t **, size_t *, size_t *);
     void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t);
     uint8_t *buffer;
-    size_t size, used, dropped, zeroed;
+    size_t size, used, dropped, zeroed, flushes;
     uint32_t correlation;
     uint64_t free_at; /* when the device is free */
     uint64_t ahead_ns; /* of the system's clock, by stub_advance() */
@@ -207,6 +207,14 @@ EXPORT int cuptiActivityEnableAllSyncRecords(uint8_t enable)
     return 0;
 }
 
+EXPORT size_t stub_flushes(void)
+{
+    pthread_mutex_lock(&the.lock);
+    size_t count = the.flushes;
+    pthread_mutex_unlock(&the.lock);
+    return count;
+}
+
 EXPORT bool stub_records_queries(void)
 {
     return the.records_queries;
@@ -261,6 +269,7 @@ EXPORT int cuptiActivityFlushAll(uint32_t flags)
 {
     (void)flags;
     pthread_mutex_lock(&the.lock);
+    the.flushes++;
     if (the.buffer)
         hand_over();
     pthread_mutex_unlock(&the.lock);

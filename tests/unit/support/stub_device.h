@@ -21,6 +21,7 @@ typedef struct stub_device {
     void (*drop)(size_t count);
     void (*advance)(uint64_t ns);
     bool (*records_queries)(void);
+    size_t (*flushes)(void);
 } stub_device;
 
 static inline void stub_find(void *library, void *target, const char *name)
@@ -56,6 +57,7 @@ static inline bool stub_device_open(stub_device *device)
     stub_find(library, &device->drop, "stub_drop");
     stub_find(library, &device->advance, "stub_advance");
     stub_find(library, &device->records_queries, "stub_records_queries");
+    stub_find(library, &device->flushes, "stub_flushes");
     return device->launch && device->drop;
 }
 
