@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Runs tests/gpu with the interpreter PYTHON (default: python3) and its torch. Installs nothing;
 # builds the package for that interpreter in build-gpu/. `test-gpu.sh 420` stops within 420 seconds,
-# building included; the next call resumes.
+# building included; the next call resumes. Further words are tests (test_power.py::test_counters) or
+# files, which are run also if they have passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 limit=${1:-}
+shift || true
 begun=$(date +%s)
 python=$(command -v "${PYTHON:-python3}") || {
     echo "test-gpu: ${PYTHON:-python3}: no such interpreter; set one: make test-gpu PYTHON=..." >&2
@@ -19,5 +21,8 @@ export PYTHONPATH=$PWD/build-gpu/python${PYTHONPATH:+:$PYTHONPATH} PYRO_TOOL=$PW
 options=()
 if [ -n "$limit" ]; then
     options=(--seconds "$((limit - ($(date +%s) - begun)))")
+fi
+if [ $# -gt 0 ]; then
+    options+=(--only "$@")
 fi
 exec "$python" tests/gpu/run.py "${options[@]}"

@@ -165,11 +165,15 @@ class Runner:
             self.state.save()
 
 
-def plan(state):
-    """[(file, [tests])] that have not passed; an interrupted test comes first."""
+def plan(state, only=()):
+    """[(file, [tests])] that have not passed, or those named; an interrupted test comes first."""
     files = []
     for path in sorted(HERE.glob("test_*.py")):
-        tests = [test for test in names_in(path) if test not in state.data["passed"]]
+        tests = [
+            test
+            for test in names_in(path)
+            if (test in only or path.name in only if only else test not in state.data["passed"])
+        ]
         if tests:
             files.append((path.name, tests))
     first = state.data["cut_off"]
@@ -229,6 +233,7 @@ def parse():
     parser.add_argument("--state", type=pathlib.Path, default=ROOT / "build" / "test-gpu.json")
     parser.add_argument("--package", type=pathlib.Path, default=ROOT / "build-gpu" / "python")
     parser.add_argument("--again", action="store_true", help="also what has passed already")
+    parser.add_argument("--only", nargs="+", default=(), help="tests (file::test) or files to run")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--report", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--until", type=float, help=argparse.SUPPRESS)
@@ -241,7 +246,11 @@ def main():
     if options.child:
         return run_child(options.child, options.tests, options.report, options.until)
     begun = time.monotonic()
-    total = sum(len(list(names_in(path))) for path in HERE.glob("test_*.py"))
+    everything = [test for path in HERE.glob("test_*.py") for test in names_in(path)]
+    total = len(everything)
+    for name in options.only:
+        if not any(name in (test, test.split("::")[0]) for test in everything):
+            sys.exit(f"tests/gpu/run.py: {name}: no such test")
     facts, said = machine()
     if facts is None:
         print(f"tests/gpu: none of {total} tests is run: {said}")
@@ -250,7 +259,7 @@ def main():
     state = State(options.state, digest_of(options.package, facts), options.again)
     os.environ["PYRO_TEST_SECONDS"] = json.dumps(state.seconds)
     runner = Runner(state, None if options.seconds is None else begun + options.seconds)
-    for name, tests in plan(state):
+    for name, tests in plan(state, options.only):
         guess = state.seconds.get(tests[0], FIRST_GUESS_S)
         if runner.deadline is not None and time.monotonic() + guess > runner.deadline:
             break
@@ -259,7 +268,7 @@ def main():
     done = state.data["passed"]
     skipped = sum(outcome == "skipped" for outcome in done.values())
     print(f"{len(done) - skipped} passed, {skipped} skipped, {len(runner.failed)} failed", end="")
-    left = total - len(done) - len(runner.failed)
+    left = total - len(done) - len(set(runner.failed) - set(done))
     if left:
         print(f", {left} left: make test-gpu goes on with them")
     else:

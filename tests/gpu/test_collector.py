@@ -182,6 +182,41 @@ def test_graphs_keep_their_layers(tmp_path):
     check("no warnings", not trace.warnings, str(trace.warnings))
 
 
+class Flushing(nn.Module):
+    """Asks for kernels between its layers, as a pass or a trigger does."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Linear(256, 256), nn.Linear(256, 256)
+
+    def forward(self, x):
+        hidden = self.first(x)
+        core.devices_flush()
+        return self.second(hidden)
+
+
+def test_a_flush_during_a_capture(tmp_path):
+    model, x = Flushing().cuda().eval(), torch.randn(64, 256, device="cuda")
+    with torch.no_grad(), pyrometer.capture(tmp_path / "run.pyro", gpu="collector") as block:
+        wanted = model(x)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = model(x)
+            core.devices_flush()
+        for _ in range(5):
+            graph.replay()
+        core.devices_flush()
+        torch.cuda.synchronize()
+        check("the capture is not disturbed", torch.allclose(y, wanted, atol=1e-3))
+    trace = block.trace()
+    times = {row["path"]: row["forward_device_ns"] for row in trace.layers}
+    calls = sum(row["calls"] for row in trace.kernels)
+    check("kernels of all replays", calls >= 6 * 2, str(calls))
+    check("with their layers", min(times["first"], times["second"]) > 0, str(times))
+    check("no warning", not trace.warnings, str(trace.warnings))
+
+
 def test_compiled_graphs_have_layers(tmp_path):
     model, x = GPT(layers=2).cuda().eval(), tokens()
     compiled = torch.compile(model, mode="reduce-overhead")
