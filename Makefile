@@ -18,7 +18,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(JOBS)
 export PYTHON
 
 .PHONY: all help deps web screenshots python demo test test-c test-asan test-web test-python test-observer-off \
-        test-pythons test-gpu soak-gpu test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
+        test-pythons test-gpu soak-gpu soak-records test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
         bench bench-gpu bench-efficiency efficiency \
         fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
 
@@ -46,6 +46,7 @@ help:
 #: make test-torch TORCH=2.8.0  run the capture tests with another torch, in its own environment
 #: make coverage       print line coverage of src/ per room by the C tests; list the rest in build-coverage/uncovered.txt
 #: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder, files or profiler, ONLY=vit_b_16
+#: make soak-records   record an hour's worth of simulated kernels without a GPU; FORWARDS=10000 records fewer
 #: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
@@ -151,6 +152,13 @@ efficiency: all
 
 soak-gpu:
 	@scripts/soak-gpu.sh $(SECONDS)
+
+# Needs no GPU: the stub of CUPTI. By default an hour's worth of records, in a few minutes.
+soak-records:
+	@$(MAKE) --no-print-directory all CMAKE_FLAGS="-DPYRO_TESTS=ON"
+	@$(CC) -O2 -D_GNU_SOURCE -Iinclude -o build/device_records bench/device_records.c \
+	    build/libpyrometer.a -lz -lzstd -lm -ldl -pthread
+	@build/device_records build/libcupti_stub.so build/device_records.pyro $(FORWARDS)
 
 test-peers:
 	@scripts/install-deps.sh test
