@@ -156,7 +156,7 @@ soak-gpu:
 # Needs no GPU: the stub of CUPTI. By default an hour's worth of records, in a few minutes.
 soak-records:
 	@$(MAKE) --no-print-directory all CMAKE_FLAGS="-DPYRO_TESTS=ON"
-	@$(CC) -O2 -D_GNU_SOURCE -Iinclude -o build/device_records bench/device_records.c \
+	@$(CC) -O2 -D_GNU_SOURCE -Iinclude -o build/device_records tests/gpu/device_records.c \
 	    build/libpyrometer.a -lz -lzstd -lm -ldl -pthread
 	@build/device_records build/libcupti_stub.so build/device_records.pyro $(FORWARDS)
 

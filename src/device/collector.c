@@ -39,7 +39,8 @@ typedef struct collector {
     uint64_t flushes_wanted, flushes_done;
 
     const pyro_device_sink *sink;
-    uint64_t last_node; /* recorder's clock: when a node was added to a graph; 0: none is captured */
+    uint64_t
+        last_node; /* recorder's clock: when a node was added to a graph; 0: none is captured */
     bool is_loaded;
     pyro_cupti cupti;
     pyro_cupti_subscription use;

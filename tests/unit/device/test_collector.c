@@ -39,8 +39,7 @@ static void call_begins(const pyro_device_call *call, uint32_t correlation)
     call_count++;
 }
 
-static void call_ends(const pyro_device_call *call, uint32_t correlation,
-                      pyro_call_outcome outcome)
+static void call_ends(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
 {
     (void)call;
     (void)correlation;

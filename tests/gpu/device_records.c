@@ -79,11 +79,12 @@ static int report(long forwards, double seconds)
     pyro_devices_look(&status);
     pyro_recorder_look(&recorder);
     uint64_t wanted = (uint64_t)forwards * (LAUNCHES + 1);
-    printf("%ld forwards: %llu launches, %llu records, %llu dropped, %llu malformed; %.0f ns of the "
-           "program's thread per launch, with the stub's\n",
-           forwards, (unsigned long long)status.launches, (unsigned long long)status.records,
-           (unsigned long long)status.dropped, (unsigned long long)status.malformed,
-           seconds * 1e9 / (double)status.launches);
+    printf(
+        "%ld forwards: %llu launches, %llu records, %llu dropped, %llu malformed; %.0f ns of the "
+        "program's thread per launch, with the stub's\n",
+        forwards, (unsigned long long)status.launches, (unsigned long long)status.records,
+        (unsigned long long)status.dropped, (unsigned long long)status.malformed,
+        seconds * 1e9 / (double)status.launches);
     return status.records + status.dropped == wanted && !status.malformed && !recorder.lost_records
                ? 0
                : 1;
