@@ -6,9 +6,9 @@ Part overhead: every round runs each variant once, in random order, with calls o
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
 the variant's time divided by that of the bare calls around it, with a 95 % interval from resampled
 rounds. "above" is the difference of two variants of the same rounds, with the interval of that
-difference. "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so
-its rounds come after all others, with their own control. The floors are CUPTI's records of kernels
-alone, dropped unread, and empty RecordFunction callbacks with inputs.
+difference. "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started,
+so its rounds come after all others, with their own control. The floors are CUPTI's records of
+kernels alone, dropped unread, and empty RecordFunction callbacks with inputs.
 
 Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
 steps for small kernels in a row.
