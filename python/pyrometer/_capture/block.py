@@ -107,6 +107,7 @@ def capture(
         storages=storages,
     )
     collector.way(gpu)  # raises ValueError
+    collector.records()  # so does this
     gpu_samples.interval(gpu_sampling)  # the same
     return Capture(
         path,

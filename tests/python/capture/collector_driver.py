@@ -89,6 +89,30 @@ def layers_only():
     return {"layers": device_times(trace)}
 
 
+def records():
+    """Events of the device by category, for each value of PYROMETER_GPU_RECORDS."""
+    found = {}
+    for number, wanted in enumerate(("", "kernels", "synchronizations,overhead", "all")):
+        os.environ["PYROMETER_GPU_RECORDS"] = wanted
+        path = folder / f"run{number}.pyro"
+        with pyrometer.capture(path) as block:
+            begin_collector()
+            launch()
+            stub.stub_set(4096, 1000)
+            stub.stub_wait()
+        block.export_chrome_trace(folder / "run.json")
+        events = json.loads((folder / "run.json").read_text())["traceEvents"]
+        of_device = {"kernel", "gpu_memset", "cuda_sync", "overhead"}
+        found[wanted] = sorted(e["cat"] for e in events if e.get("cat") in of_device)
+    os.environ["PYROMETER_GPU_RECORDS"] = "memset"
+    try:
+        pyrometer.capture(folder / "wrong.pyro")
+    except ValueError as error:
+        found["error"] = str(error)
+    del os.environ["PYROMETER_GPU_RECORDS"]
+    return found
+
+
 def graph():
     model = Net()
     path = folder / "run.pyro"
@@ -233,7 +257,7 @@ def in_child(name, scenario, library, mode):
 
 def main():
     found = {name: in_child(name, *how) for name, *how in LIBRARIES}
-    scenarios = (block, layers_only, graph, passes, taken, none, other_profiler, examine)
+    scenarios = (block, layers_only, records, graph, passes, taken, none, other_profiler, examine)
     for scenario in scenarios:
         found[scenario.__name__] = run_scenario(scenario.__name__, scenario)
     print(json.dumps(found))

@@ -59,6 +59,15 @@ def test_layers_without_ops_have_kernels(run):
     assert found["layers"]["narrow"] == pytest.approx(5000, abs=20)
 
 
+def test_records_beside_kernels_are_chosen(run):
+    found, _ = run("records")
+    assert found[""] == ["gpu_memset", "kernel"]
+    assert found["kernels"] == ["kernel"]
+    assert found["synchronizations,overhead"] == ["cuda_sync", "kernel", "overhead"]
+    assert found["all"] == ["cuda_sync", "gpu_memset", "kernel", "overhead"]
+    assert "PYROMETER_GPU_RECORDS must be some of" in found["error"]
+
+
 def test_replayed_graphs_keep_their_layers(run):
     found, _ = run("graph")
     assert found["layers"]["wide"] == pytest.approx(12000, abs=60)

@@ -262,6 +262,39 @@ static void test_a_pass_has_the_work_that_it_launched(void **state)
     }
 }
 
+/* A bounded recording at the rate of a small model on a GPU: 150 kernels every 2 ms. */
+static void test_many_kernels_in_a_bounded_recording(void **state)
+{
+    (void)state;
+    enum { FORWARDS = 1000, LAUNCHES = 150 };
+    pyro_recorder_options options = {
+        .flags = EVERYTHING, .overwrite = true, .max_bytes = 4 << 20, .keep_last = true};
+    assert_int_equal(pyro_recorder_start(file, &options, NULL), PYRO_OK);
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+    for (int forward = 0; forward < FORWARDS; forward++) {
+        for (int i = 0; i < LAUNCHES; i++)
+            device.launch("_Z1av", 100, 7);
+        if (forward % 100 == 0)
+            pyro_devices_flush();
+    }
+    device.wait();
+    pyro_devices_flush();
+    pyro_devices_status status;
+    pyro_recorder_status recorder;
+    pyro_devices_look(&status);
+    pyro_recorder_look(&recorder);
+    assert_int_equal(status.launches, FORWARDS * LAUNCHES);
+    assert_int_equal(status.records, FORWARDS * LAUNCHES);
+    assert_int_equal(status.dropped + status.malformed + status.unfinished, 0);
+    assert_int_equal(recorder.lost_records, 0);
+    assert_true(recorder.dropped_chunks > 0);
+    assert_in_range(recorder.file_bytes, 1, 6 << 20);
+    stop();
+    pyro_trace *trace = open_trace(file);
+    assert_true(trace->kernel_count > 1000);
+    pyro_trace_close(trace);
+}
+
 static void test_a_killed_program(void **state)
 {
     (void)state;
@@ -294,6 +327,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_saved_replays_have_the_layers_of_their_capture, stop_all),
     cmocka_unit_test_teardown(test_work_of_an_earlier_session_is_not_in_the_next, stop_all),
     cmocka_unit_test_teardown(test_a_pass_has_the_work_that_it_launched, stop_all),
+    cmocka_unit_test_teardown(test_many_kernels_in_a_bounded_recording, stop_all),
     cmocka_unit_test_teardown(test_a_killed_program, stop_all),
 };
 
