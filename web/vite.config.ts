@@ -1,26 +1,30 @@
 // Builds one HTML file: script and styles inline, each allowed by its hash and nothing else.
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { defineConfig, type Plugin } from "vite";
 
 function hash(text: string): string {
   return `'sha256-${createHash("sha256").update(text, "utf8").digest("base64")}'`;
 }
 
-/** The licences of everything that is inside the page. */
-function licences(): string {
+/** The licences of everything that is inside the page: name, version and the whole text of each. */
+function licences(): string[] {
   const names = Object.keys(JSON.parse(readFileSync("package.json", "utf8")).dependencies);
   const seen = new Set<string>();
-  const lines: string[] = [];
+  const texts = new Map<string, string[]>();
   const visit = (name: string) => {
     if (seen.has(name)) return;
     seen.add(name);
-    const about = JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8"));
-    lines.push(`${name} ${about.version}, ${about.license}`);
+    const folder = `node_modules/${name}`;
+    const about = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
+    const file = readdirSync(folder).find((one) => /^licen[cs]e/i.test(one));
+    if (!file) throw new Error(`${name} has no licence file`);
+    const text = readFileSync(`${folder}/${file}`, "utf8").trim();
+    texts.set(text, [...(texts.get(text) ?? []), `${name} ${about.version} (${about.license})`]);
     Object.keys(about.dependencies ?? {}).forEach(visit);
   };
   names.forEach(visit);
-  return lines.join("; ");
+  return [...texts].map(([text, owners]) => `${owners.join(", ")}\n\n${text}`);
 }
 
 function oneFile(): Plugin {

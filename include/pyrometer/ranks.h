@@ -111,6 +111,13 @@ typedef struct pyro_rank_step_row {
     int64_t last_rank, late_ns; /* the latest rank, and its delay; -1 and 0: no rank was late */
 } pyro_rank_step_row;
 
+/* One step of one rank. */
+typedef struct pyro_rank_cell_row {
+    int64_t rank, number;
+    int64_t step_ns, compute_ns, communication_exposed_ns, idle_ns, data_loading_ns;
+    int64_t late_ns, wait_ns; /* in this step, as in pyro_rank_row */
+} pyro_rank_cell_row;
+
 /* Collectives of one kind in a process group; times are means per rank and step. */
 typedef struct pyro_rank_group_row {
     const char *group, *kind; /* group "" if unknown */
@@ -149,6 +156,8 @@ typedef struct pyro_ranks {
     size_t rank_count;
     const pyro_rank_step_row *steps;
     size_t step_count;
+    const pyro_rank_cell_row *cells; /* by rank and step; of many, the first steps of each rank */
+    size_t cell_count;
     const pyro_rank_group_row *groups; /* most exposed time first */
     size_t group_count;
     const pyro_straggler_row *stragglers; /* most late first */

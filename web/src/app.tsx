@@ -1,12 +1,15 @@
 // The frame: title, menu of views, the chosen view, and the conditions of the numbers.
 import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import type { PageData, Part } from "./data/container";
 import { name } from "./format";
 import { go, linkTo, usePlace, type Place } from "./location";
+import { isDark } from "./palette";
 import { Finder, type Target } from "./parts/finder";
 import { conditionsOf, layerNames, viewsOf } from "./views";
 
-declare const LICENCES: string;
+/** Names, versions and texts of the licences of what is inside. */
+declare const LICENCES: string[];
 
 export interface ViewProps {
   part: Part;
@@ -23,6 +26,7 @@ export interface View {
 
 export function App({ data }: { data: PageData }) {
   const place = usePlace();
+  const theme = useTheme();
   const index = Math.min(Math.max(Number(place.part) || 0, 0), data.parts.length - 1);
   const part = data.parts[index];
   if (!part) return <p class="warning">The page has no results.</p>;
@@ -57,10 +61,10 @@ export function App({ data }: { data: PageData }) {
               {one.title}
             </a>
           ))}
-          <Finder targets={() => targetsOf(part, views, base)} />
+          <Finder what={layerNames(part).length > 0 ? "Find a layer" : "Find a view"} targets={() => targetsOf(part, views, base)} />
         </nav>
       </header>
-      <main id="main" key={`${index}/${view.id}`}>
+      <main id="main" key={`${index}/${view.id}/${theme}`}>
         <Show part={part} place={place} move={(change) => go({ ...place, ...base, view: view.id, ...change })} />
       </main>
       <footer>
@@ -68,7 +72,9 @@ export function App({ data }: { data: PageData }) {
         elementwise work (convention full). <ThemeButton />
         <details>
           <summary>Licences</summary>
-          <p>{LICENCES}</p>
+          {LICENCES.map((licence) => (
+            <pre>{licence}</pre>
+          ))}
         </details>
       </footer>
     </>
@@ -84,13 +90,25 @@ function targetsOf(part: Part, views: View[], base: Place): Target[] {
   ];
 }
 
+/** "dark" or "light"; drawings take their colours from it, so that a change draws all of them again. */
+function useTheme(): string {
+  const [dark, setDark] = useState(isDark());
+  useEffect(() => {
+    const update = () => setDark(isDark());
+    const system = window.matchMedia("(prefers-color-scheme: dark)");
+    system.addEventListener("change", update);
+    window.addEventListener("pyrometer-theme", update);
+    return () => {
+      system.removeEventListener("change", update);
+      window.removeEventListener("pyrometer-theme", update);
+    };
+  }, []);
+  return dark ? "dark" : "light";
+}
+
 function ThemeButton() {
   const turn = () => {
-    const root = document.documentElement;
-    const dark = root.dataset.theme
-      ? root.dataset.theme === "dark"
-      : window.matchMedia("(prefers-color-scheme: dark)").matches;
-    root.dataset.theme = dark ? "light" : "dark";
+    document.documentElement.dataset.theme = isDark() ? "light" : "dark";
     window.dispatchEvent(new Event("pyrometer-theme"));
   };
   return (

@@ -79,6 +79,15 @@ export function name(text: string, most = 4000): string {
   return clean.length > most ? `${clean.slice(0, most - 1)}…` : clean;
 }
 
+/** What is most telling of a long name: the function of a Python frame, a kernel without its types. */
+export function shortName(text: string): string {
+  const frame = /^[^\s]*\(\d+\): (.+)$/.exec(text);
+  if (frame) return frame[1];
+  if (text.startsWith("nn.Module: ")) return text.slice(11);
+  const kernel = /^(?:void |bool |int )?((?:[\w~]+::|\(anonymous namespace\)::)*)([\w~]+)(?:<|\(|$)/.exec(text);
+  return kernel && (kernel[1] || text.startsWith("void ")) && !text.startsWith("aten::") ? kernel[2] : text;
+}
+
 /** The last part of a dotted path. */
 export function lastPart(path: string): string {
   return path.slice(path.lastIndexOf(".") + 1);
@@ -89,6 +98,17 @@ export function median(values: number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted.length >> 1;
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** A measured number with its unit, four digits. */
+export function withUnit(value: number | null | undefined, unit: string): string {
+  if (value == null) return "–";
+  return unit === "bytes" ? bytes(value) : `${Number(value.toPrecision(4))} ${unit}`;
+}
+
+/** A sentence whose numbers stay on one line with their units. */
+export function unbroken(sentence: string): string {
+  return sentence.replace(/(\d) (?=[a-zA-Zµ%])/g, "$1\u00a0");
 }
 
 export function upperFirst(text: string): string {

@@ -3,7 +3,15 @@
 const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8a8f99", "#b8a000"];
 const DARK = ["#56b4e9", "#e69f00", "#2fc79b", "#cc79a7", "#3c91c9", "#ff8a5c", "#9aa3b0", "#f0e442"];
 
+/** Paper is white. */
+let printing = false;
+
+export function setPrinting(now: boolean): void {
+  printing = now;
+}
+
 export function isDark(): boolean {
+  if (printing) return false;
   const chosen = document.documentElement.dataset.theme;
   if (chosen) return chosen === "dark";
   return window.matchMedia("(prefers-color-scheme: dark)").matches;

@@ -1,6 +1,7 @@
 // Opens pages that the tool wrote in a real browser.
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { deflateSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { files, folder, json, open as openIn, planted, run, show, startBrowser, strangers, viewsOf, violations, writePage } from "./pages";
@@ -102,10 +103,20 @@ describe("a page", () => {
   }, 60_000);
 
   it("leaves folders out with --strip-paths", async () => {
-    const input = smallTraces()[0];
-    const file = writePage("stripped", "report", input, "--strip-paths");
-    const { page } = await open(file, "#view=all");
-    expect(await page.textContent("main")).not.toContain(planted);
+    const paths = ["/secret/a.py(3): f", "/secret/my folder/of secret/b.py(4): g", "C:\\secret\\c.py(5): h", "open /secret/d.txt, /secret/e.txt"];
+    const events = paths.map((name, i) => ({ ph: "X", cat: i < 3 ? "python_function" : "cpu_op", name, pid: 1, tid: 1, ts: i * 10, dur: 5 }));
+    const trace = join(folder, "paths.json");
+    writeFileSync(trace, JSON.stringify({ traceEvents: events }));
+    const { page } = await open(writePage("stripped", "report", trace, "--strip-paths"), "#view=flame&side=host");
+    const texts = [await page.textContent("main")];
+    for (const view of await viewsOf(page)) {
+      await show(page, view);
+      texts.push(await page.textContent("main"));
+    }
+    const all = texts.join(" ");
+    expect(all).not.toContain("secret");
+    expect(all).not.toContain(folder);
+    for (const kept of ["a.py(3): f", "b.py(4): g", "c.py(5): h", "open d.txt, e.txt"]) expect(all).toContain(kept);
     await page.close();
   }, 60_000);
 
@@ -162,11 +173,35 @@ describe("a page", () => {
     await page.close();
   }, 60_000);
 
-  it("says that a newer version of the data cannot be shown", async () => {
-    const file = join(folder, "empty.html");
-    writeFileSync(file, readFileSync(resolve("dist/index.html"), "utf8").replace("@PYROMETER_DATA@", "bm90IGRhdGE="));
-    const { page } = await open(file);
-    expect(await page.textContent("[role=alert]")).toContain("cannot show its data");
+  it("says that its data is damaged, or of a newer version", async () => {
+    const template = readFileSync(resolve("dist/index.html"), "utf8");
+    const withData = (data: string) => {
+      const file = join(folder, "other-data.html");
+      writeFileSync(file, template.replace("@PYROMETER_DATA@", () => data));
+      return file;
+    };
+    const header = Buffer.from(JSON.stringify({ schema: "pyrometer.page/2", made_by: "pyrometer 9", title: "t", parts: [] }));
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(header.length);
+    const newer = deflateSync(Buffer.concat([length, header])).toString("base64");
+    for (const [data, words] of [["bm90IGRhdGE=", "cannot show its data"], [newer, "pyrometer.page/2"]]) {
+      const { page } = await open(withData(data));
+      expect(await page.textContent("[role=alert]")).toContain(words);
+      await page.close();
+    }
+  }, 60_000);
+
+  it("opens a page of the first version", async () => {
+    // Written by an earlier version of the tool: the data alone, in the page of today.
+    const old = readFileSync(resolve("test/data/page-1.txt"), "utf8").trim();
+    const file = join(folder, "old.html");
+    writeFileSync(file, readFileSync(resolve("dist/index.html"), "utf8").replace("@PYROMETER_DATA@", () => old));
+    const { page, errors } = await open(file);
+    for (const view of await viewsOf(page)) {
+      await show(page, view);
+      expect(await page.textContent("main h1"), view).not.toBe("");
+    }
+    expect(errors).toEqual([]);
     await page.close();
   }, 60_000);
 

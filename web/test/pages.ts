@@ -84,6 +84,7 @@ export async function violations(page: Page): Promise<string[]> {
 /** The rows of the CSV of a table, the first by default. */
 export async function csvOf(page: Page, caption?: string): Promise<Record<string, string>[]> {
   const table = caption ? page.locator(`.table:has([aria-label="${caption}"])`).first() : page.locator(".table").first();
+  await page.$$eval("main details", (all) => all.forEach((one) => ((one as HTMLDetailsElement).open = true)));
   const [download] = await Promise.all([page.waitForEvent("download"), table.locator("button:text-is('CSV')").click()]);
   const text = readFileSync((await download.path())!, "utf8");
   const [head, ...rows] = text

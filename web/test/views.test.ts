@@ -195,6 +195,14 @@ describe("numbers of the JSON", () => {
         view: "#view=ranks", caption: "Ranks", rows: ranks.ranks, key: ["Rank", "rank"],
         cells: { Step: "step_ns", Compute: "compute_ns", Idle: "idle_ns", Late: "late_ns", Waits: "wait_ns" },
       },
+      {
+        view: "#view=ranks", caption: "Ranks by steps", rows: ranks.cells, key: ["Rank and step", (row) => `${row.rank ?? "?"}/${row.number ?? "?"}`],
+        cells: { Length: "step_ns", Compute: "compute_ns", "Exposed communication": "communication_exposed_ns", Idle: "idle_ns", Late: "late_ns", Waits: "wait_ns" },
+      },
+      {
+        view: "#view=ranks", caption: "Collectives", rows: ranks.groups, key: ["Collective", "kind"],
+        cells: { Time: "time_ns", Exposed: "exposed_ns", Waits: "wait_ns", Ranks: "ranks" },
+      },
     ]);
   }, 120_000);
 });

@@ -94,9 +94,9 @@ class Ranks:
         return self._answer
 
     def to_pandas(self, table: str = "ranks") -> pandas.DataFrame:
-        """A DataFrame of the table "ranks", "steps", "groups" or "stragglers"."""
-        if table not in ("ranks", "steps", "groups", "stragglers"):
-            raise ValueError(f"invalid table {table!r}; valid: ranks, steps, groups, stragglers")
+        """A DataFrame of the table "ranks", "steps", "cells", "groups" or "stragglers"."""
+        if table not in ("ranks", "steps", "cells", "groups", "stragglers"):
+            raise ValueError(f"invalid table {table!r}; valid: ranks, steps, cells, groups, stragglers")
         return _display.frame(self._answer[table])
 
     def _repr_html_(self) -> str:

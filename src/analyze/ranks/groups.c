@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the table of ranks by steps: a heat map shows no more. */
+#define MOST_CELLS 100000
+
 /* A row under construction. */
 typedef struct group_sum {
     pyro_rank_group_row row;
@@ -250,5 +253,42 @@ pyro_rank_step_row *pyro_rank_sum_steps(const pyro_rank_set *set, size_t *count)
         rows[(*count)++] = row;
     }
     free(steps);
+    return rows;
+}
+
+static pyro_rank_cell_row cell_of(const pyro_rank_member *member, const pyro_rank_step *step)
+{
+    const pyro_rank_lateness *lateness = pyro_rank_lateness_in(member, step->number);
+
+    return (pyro_rank_cell_row){
+        .rank = member->part->rank,
+        .number = step->number,
+        .step_ns = step->span_ns,
+        .compute_ns = step->compute_ns,
+        .communication_exposed_ns = step->communication_exposed_ns,
+        .idle_ns = step->idle_ns,
+        .data_loading_ns = step->data_loading_ns,
+        .late_ns = lateness ? lateness->late_ns : 0,
+        .wait_ns = lateness ? lateness->wait_ns : 0,
+    };
+}
+
+pyro_rank_cell_row *pyro_rank_list_cells(const pyro_rank_set *set, size_t *count)
+{
+    size_t most = set->count ? MOST_CELLS / set->count : 0, total = 0;
+    pyro_rank_cell_row *rows;
+
+    most = most ? most : 1;
+    for (size_t i = 0; i < set->count; i++) {
+        size_t steps = set->members[i].part->step_count;
+        total += steps < most ? steps : most;
+    }
+    rows = pyro_arena_array(set->arena, total + 1, sizeof *rows);
+    *count = 0;
+    for (size_t i = 0; rows && i < set->count; i++) {
+        const pyro_rank_part *part = set->members[i].part;
+        for (size_t s = 0; s < part->step_count && s < most; s++)
+            rows[(*count)++] = cell_of(&set->members[i], &part->steps[s]);
+    }
     return rows;
 }

@@ -336,13 +336,14 @@ static bool answer(whole_ranks *whole, pyro_rank_set *set, double least_share)
         return false;
     result->groups = pyro_rank_sum_groups(set, &result->group_count);
     result->steps = pyro_rank_sum_steps(set, &result->step_count);
+    result->cells = pyro_rank_list_cells(set, &result->cell_count);
     for (size_t i = 0; i < set->lane_count; i++) {
         result->collectives += (int64_t)set->seats[set->lanes[i].first_seat].count;
         int64_t matched = set->lanes[i].is_usable ? (int64_t)set->lanes[i].count : 0;
         result->matched_collectives += matched;
         result->exact_collectives += set->lanes[i].is_exact ? matched : 0;
     }
-    return result->groups && result->steps && keep_texts(whole);
+    return result->groups && result->steps && result->cells && keep_texts(whole);
 }
 
 int pyro_ranks_analyze(pyro_ranks **out, const pyro_rank_summary *summary, double least_late_share,

@@ -110,22 +110,70 @@ static bool ends_path(char c)
            c == ':' || c == '\0';
 }
 
+/* Whether a path goes on after a space, as in "/home/a user/b.py": another slash follows soon. */
+static bool goes_on(const char *text, size_t size, size_t space)
+{
+    size_t most = size - space < 80 ? size - space : 80;
+
+    for (size_t i = 1, spaces = 0; i < most && spaces < 3; i++) {
+        char c = text[space + i];
+
+        if (c == '/')
+            return true;
+        if (c != ' ' && ends_path(c))
+            return false;
+        spaces += c == ' ';
+    }
+    return false;
+}
+
+/* The end of the path that begins at `from`; `*last` is after its last slash. */
+static size_t path_end(const char *text, size_t size, size_t from, size_t *last)
+{
+    size_t end = from;
+
+    *last = from;
+    for (; end < size; end++) {
+        if (text[end] == '/')
+            *last = end + 1;
+        else if (ends_path(text[end]) && !(text[end] == ' ' && goes_on(text, size, end)))
+            break;
+    }
+    return end;
+}
+
+/* The end of a Windows path in JSON, "C:\\\\folder\\\\file", that begins at `from`; 0: none does. */
+static size_t windows_path_end(const char *text, size_t size, size_t from, size_t *last)
+{
+    size_t end = from + 2;
+    char drive = text[from];
+
+    if (!((drive >= 'A' && drive <= 'Z') || (drive >= 'a' && drive <= 'z')) ||
+        size - from < 5 || memcmp(text + from + 1, ":\\\\", 3) != 0)
+        return 0;
+    for (; end < size; end++) {
+        if (text[end] == '\\' && end + 1 < size && text[end + 1] == '\\')
+            *last = ++end + 1;
+        else if (ends_path(text[end]) && text[end] != ' ')
+            break;
+    }
+    return end;
+}
+
 /* Copies JSON, but leaves out the folders of absolute paths in its strings. */
 static void add_without_folders(pyro_buf *buf, const char *text, size_t size)
 {
     for (size_t i = 0; i < size;) {
-        size_t end = i, last = i;
+        size_t end = 0, last = i;
 
-        if (text[i] != '/' || (i > 0 && !ends_path(text[i - 1]))) {
+        if (i == 0 || ends_path(text[i - 1]))
+            end = text[i] == '/' ? path_end(text, size, i, &last)
+                                 : windows_path_end(text, size, i, &last);
+        if (end == 0) {
             pyro_buf_addc(buf, text[i++]);
             continue;
         }
-        for (; end < size && !ends_path(text[end]); end++) {
-            if (text[end] == '/')
-                last = end;
-        }
-        i = last + 1;
-        pyro_buf_add(buf, text + i, end - i);
+        pyro_buf_add(buf, text + last, end - last);
         i = end;
     }
 }

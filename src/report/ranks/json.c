@@ -3,7 +3,6 @@
  * or one of its tables as CSV.
  */
 #include "report/writers.h"
-#include "report/writers.h"
 
 #include "base/error.h"
 
@@ -50,6 +49,20 @@ static const pyro_trace_column step_columns[] = {
     OPTIONAL(number),   INTEGER(ranks),      INTEGER(min_ns),
     INTEGER(median_ns), INTEGER(max_ns),     OPTIONAL(slowest_rank),
     INTEGER(skew_ns),   OPTIONAL(last_rank), INTEGER(late_ns),
+};
+#undef ROW
+
+#define ROW pyro_rank_cell_row
+static const pyro_trace_column cell_columns[] = {
+    OPTIONAL(rank),
+    OPTIONAL(number),
+    INTEGER(step_ns),
+    INTEGER(compute_ns),
+    INTEGER(communication_exposed_ns),
+    INTEGER(idle_ns),
+    INTEGER(data_loading_ns),
+    INTEGER(late_ns),
+    INTEGER(wait_ns),
 };
 #undef ROW
 
@@ -100,12 +113,13 @@ static const pyro_trace_column straggler_columns[] = {
      sizeof(row), \
      offsetof(pyro_ranks, name), \
      offsetof(pyro_ranks, counted)}
-/* In the order of pyro_ranks_view, which starts with the overview. */
+/* In the order of pyro_ranks_view, which starts with the overview; then those of JSON alone. */
 static const pyro_trace_table tables[] = {
     TABLE(ranks, rank_columns, pyro_rank_row, rank_count),
     TABLE(steps, step_columns, pyro_rank_step_row, step_count),
     TABLE(groups, group_columns, pyro_rank_group_row, group_count),
     TABLE(stragglers, straggler_columns, pyro_straggler_row, straggler_count),
+    TABLE(cells, cell_columns, pyro_rank_cell_row, cell_count),
 };
 #define TABLE_COUNT (sizeof tables / sizeof *tables)
 

@@ -28,6 +28,7 @@ export interface CostTotals {
   arithmetic_intensity: number | null;
   bottleneck: string;
   footprint: { total_bytes: number; weight_bytes: number; kv_cache_bytes: number | null };
+  peak_memory?: { total_bytes: number; layer: string } | null;
   coverage: { share: number; uncounted: unknown[] };
   advice: string[];
   notes: string[];

@@ -22,8 +22,17 @@ function childOf(parent: StackNode, name: string): StackNode {
   return child;
 }
 
+const known = new WeakMap<Timeline, string[]>();
+
+/** A name without the address of an object, so that equal calls have equal names. */
+function nameOf(timeline: Timeline, index: number): string {
+  const names = known.get(timeline) ?? timeline.names.map((one) => one.replace(/ object at 0x[0-9a-f]+/g, " object"));
+  known.set(timeline, names);
+  return names[index];
+}
+
 function textOf(timeline: Timeline, slice: number): string {
-  return timeline.name[slice] === 0 ? "(merged short events)" : timeline.names[timeline.name[slice] - 1];
+  return timeline.name[slice] === 0 ? "(merged short events)" : nameOf(timeline, timeline.name[slice] - 1);
 }
 
 /** Host stacks of one track: rows nest by time. */

@@ -33,6 +33,8 @@ export interface LayerRow {
   dtype: string | null;
   flops_per_s: number | null;
   peak_share: number | null;
+  bytes_per_s?: number | null;
+  bandwidth_share?: number | null;
 }
 
 export interface OpRow {
@@ -129,7 +131,9 @@ export interface TraceResult {
   ops: OpRow[];
   kernels: KernelRow[];
   categories: { category: string; calls: number; total_ns: number; share: number }[];
-  causes: { step: number; cause: string; time_ns: number }[];
+  /** What the chip needs at least for the ops with a price, and what they take. */
+  least_time?: { known_ns: number; least_ns: number | null };
+  causes: { step: number; cause: string; time_ns: number; profiler_ns?: number }[];
   cause_places: { cause: string; op: string; layer: string; line: string; time_ns: number }[];
   memory: { device: string | null; peak_bytes: number | null; devices: MemoryDevice[] };
   findings: FindingRow[];

@@ -1,5 +1,7 @@
 // A canvas that follows the size of its box and the theme, and draws once per frame.
 import { useEffect, useRef } from "preact/hooks";
+import { shortName } from "../format";
+import { setPrinting } from "../palette";
 
 export type Draw = (context: CanvasRenderingContext2D, width: number, height: number) => void;
 
@@ -14,20 +16,23 @@ export function useCanvas(height: number, draw: Draw): CanvasHandle {
   const pending = useRef(0);
   latest.current = draw;
 
+  const drawNow = () => {
+    const element = canvas.current;
+    const context = element?.getContext("2d");
+    if (!element || !context) return;
+    const ratio = window.devicePixelRatio || 1;
+    const width = element.clientWidth;
+    const wanted = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
+    if (element.width !== wanted.width || element.height !== wanted.height) Object.assign(element, wanted);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    latest.current(context, width, height);
+  };
   const redraw = () => {
     if (pending.current) return;
     pending.current = requestAnimationFrame(() => {
       pending.current = 0;
-      const element = canvas.current;
-      const context = element?.getContext("2d");
-      if (!element || !context) return;
-      const ratio = window.devicePixelRatio || 1;
-      const width = element.clientWidth;
-      const wanted = { width: Math.round(width * ratio), height: Math.round(height * ratio) };
-      if (element.width !== wanted.width || element.height !== wanted.height) Object.assign(element, wanted);
-      context.setTransform(ratio, 0, 0, ratio, 0, 0);
-      context.clearRect(0, 0, width, height);
-      latest.current(context, width, height);
+      drawNow();
     });
   };
 
@@ -39,7 +44,20 @@ export function useCanvas(height: number, draw: Draw): CanvasHandle {
     const theme = window.matchMedia("(prefers-color-scheme: dark)");
     theme.addEventListener("change", redraw);
     window.addEventListener("pyrometer-theme", redraw);
+    // The browser waits for no frame before it prints.
+    const onPrint = () => {
+      setPrinting(true);
+      drawNow();
+    };
+    const afterPrint = () => {
+      setPrinting(false);
+      redraw();
+    };
+    window.addEventListener("beforeprint", onPrint);
+    window.addEventListener("afterprint", afterPrint);
     return () => {
+      window.removeEventListener("beforeprint", onPrint);
+      window.removeEventListener("afterprint", afterPrint);
       observer.disconnect();
       theme.removeEventListener("change", redraw);
       window.removeEventListener("pyrometer-theme", redraw);
@@ -49,6 +67,12 @@ export function useCanvas(height: number, draw: Draw): CanvasHandle {
   }, [height]);
   useEffect(redraw);
   return { canvas, redraw };
+}
+
+/** A name in a box: in full, else its telling part. */
+export function fitName(context: CanvasRenderingContext2D, text: string, width: number): string {
+  const whole = fitText(context, text, width);
+  return whole === text || whole === "" ? whole : fitText(context, shortName(text), width);
 }
 
 /** Text that fits into `width`, cut with an ellipsis; "" where not even two letters fit. */

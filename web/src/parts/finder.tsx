@@ -37,7 +37,7 @@ function isTyping(event: KeyboardEvent): boolean {
   return element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement;
 }
 
-export function Finder({ targets }: { targets: () => Target[] }) {
+export function Finder({ what, targets }: { what: string; targets: () => Target[] }) {
   const [open, setOpen] = useState(false);
   const [wanted, setWanted] = useState("");
   const [chosen, setChosen] = useState(0);
@@ -76,7 +76,7 @@ export function Finder({ targets }: { targets: () => Target[] }) {
   if (!open)
     return (
       <button type="button" class="finder-button" onClick={() => setOpen(true)}>
-        Find a layer <kbd>/</kbd>
+        {what} <kbd>/</kbd>
       </button>
     );
   return (

@@ -1,6 +1,6 @@
 // Nested boxes: the width is an amount, the row is the depth. For layers and for stacks.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { fitText, useCanvas } from "./canvas";
+import { fitName, useCanvas } from "./canvas";
 import { ground, ink, on } from "../palette";
 
 export interface IcicleNode {
@@ -76,7 +76,7 @@ export function Icicle(props: IcicleProps) {
       const to = Math.min(right, width);
       context.fillStyle = box.node.colour;
       context.fillRect(from, top, Math.max(to - from - 1, 0.5), ROW - 1);
-      const text = fitText(context, box.node.label, to - from - 8);
+      const text = fitName(context, box.node.label, to - from - 8);
       if (text) {
         context.fillStyle = on(box.node.colour);
         context.fillText(text, from + 4, top + ROW / 2);

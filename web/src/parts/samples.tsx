@@ -23,10 +23,11 @@ function extent(samples: number[]): [number, number] {
   return [low, high > low ? high : low + Math.max(Math.abs(low) * 0.01, 1e-9)];
 }
 
-const MARKS: [string, number][] = [
-  ["p50", 5],
-  ["p95", 6],
-  ["p99", 6],
+/** Percentiles that are marked: their text and colour. */
+const MARKS: [string, string, number][] = [
+  ["p50", "median", 5],
+  ["p95", "p95", 6],
+  ["p99", "p99", 6],
 ];
 
 export function Histogram({ metric }: { metric: Sampled }) {
@@ -47,17 +48,16 @@ export function Histogram({ metric }: { metric: Sampled }) {
       {bins.map((one) => (
         <rect x={x(one.x0!)} width={Math.max(x(one.x1!) - x(one.x0!) - 1, 1)} y={y(one.length)} height={y(0) - y(one.length)} fill={series(0)} />
       ))}
-      {MARKS.map(([key, colour]) => {
+      {MARKS.map(([key, title, colour], i) => {
         const mark = metric.percentiles?.[key];
         if (mark?.value == null) return null;
+        const isRight = x(mark.value) > WIDTH - 90;
         return (
           <g>
             <line x1={x(mark.value)} x2={x(mark.value)} y1={MARGIN.top} y2={y(0)} stroke={series(colour)} stroke-width={2} />
-            {key === "p50" && (
-              <text x={x(mark.value) + 5} y={MARGIN.top + 9}>
-                median
-              </text>
-            )}
+            <text class="on-bars" x={x(mark.value) + (isRight ? -5 : 5)} y={MARGIN.top + 9 + i * 16} text-anchor={isRight ? "end" : "start"}>
+              {title}
+            </text>
           </g>
         );
       })}
@@ -67,7 +67,10 @@ export function Histogram({ metric }: { metric: Sampled }) {
         </text>
       ))}
       <text x={(WIDTH + MARGIN.left) / 2} y={HEIGHT - 6} text-anchor="middle">
-        {name(metric.unit, 20)}; upright: how many samples
+        {name(metric.unit, 20)}
+      </text>
+      <text x={14} y={(HEIGHT - MARGIN.bottom + MARGIN.top) / 2} text-anchor="middle" transform={`rotate(-90 14 ${(HEIGHT - MARGIN.bottom + MARGIN.top) / 2})`}>
+        samples
       </text>
     </svg>
   );
@@ -106,10 +109,13 @@ function ShortSequence({ metric }: { metric: Sampled }) {
         </g>
       ))}
       {metric.samples.map((sample, i) => (
-        <circle cx={x(i)} cy={y(sample)} r={2.5} fill={series(0)} fill-opacity={0.6} />
+        <circle cx={x(i)} cy={y(sample)} r={3} fill={series(0)} fill-opacity={0.8} />
       ))}
       <text x={(WIDTH + MARGIN.left) / 2} y={HEIGHT - 6} text-anchor="middle">
-        sample, in order; upright: {name(metric.unit, 20)}
+        number of the sample
+      </text>
+      <text x={14} y={(HEIGHT - MARGIN.bottom + MARGIN.top) / 2} text-anchor="middle" transform={`rotate(-90 14 ${(HEIGHT - MARGIN.bottom + MARGIN.top) / 2})`}>
+        {name(metric.unit, 20)}
       </text>
     </svg>
   );

@@ -1,6 +1,6 @@
 // A table that sorts by a click on a title, filters, and gives its rows as CSV.
-import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
+import { options, type ComponentChildren } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
 import { name as cleanName } from "../format";
 
 export interface Column<Row> {
@@ -27,6 +27,8 @@ interface TableProps<Row> {
 
 /** Rows that are drawn at once; more are asked for by a button. */
 const CHUNK = 200;
+/** Rows on paper. */
+const MOST_PRINTED = 2000;
 
 function csvOf<Row>(rows: Row[], columns: Column<Row>[]): string {
   const quote = (value: string | number | null) => {
@@ -61,6 +63,17 @@ export function Table<Row>(props: TableProps<Row>) {
   const [order, setOrder] = useState({ column: props.sortBy == null ? -1 : columns.indexOf(props.columns[props.sortBy]), reversed: false });
   const [search, setSearch] = useState("");
   const [limit, setLimit] = useState(CHUNK);
+  useEffect(() => {
+    const printed = () => {
+      // The browser prints right after this event: the rows must be there at once.
+      const later = options.debounceRendering;
+      options.debounceRendering = (renderNow) => renderNow();
+      setLimit((before) => Math.max(before, MOST_PRINTED));
+      options.debounceRendering = later;
+    };
+    window.addEventListener("beforeprint", printed);
+    return () => window.removeEventListener("beforeprint", printed);
+  }, []);
   const shown = useMemo(() => {
     const wanted = search.trim().toLowerCase();
     let chosen = rows;

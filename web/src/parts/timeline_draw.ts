@@ -3,7 +3,7 @@ import { laneOf, ROW, type Lane, type Range, type Track } from "../data/tracks";
 import type { Counter, Timeline } from "../data/trace";
 import { name, time } from "../format";
 import { ground, ink, isDark, line, ofName, on, rgbOf, series, soft } from "../palette";
-import { fitText } from "./canvas";
+import { fitName, fitText } from "./canvas";
 
 export const GUTTER = 150;
 export const COUNTER_HEIGHT = 46;
@@ -156,7 +156,7 @@ function drawWide(context: CanvasRenderingContext2D, timeline: Timeline, colours
     if (x1 - x0 <= LABEL) continue;
     const text = timeline.name[slice] === 0 ? `${timeline.events[slice]} events` : timeline.names[timeline.name[slice] - 1];
     context.fillStyle = on(colour);
-    context.fillText(fitText(context, name(text, 120), x1 - x0 - 6), x0 + 3, y + ROW / 2 - 1);
+    context.fillText(fitName(context, name(text, 120), x1 - x0 - 6), x0 + 3, y + ROW / 2 - 1);
   }
 }
 

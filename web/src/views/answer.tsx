@@ -1,16 +1,17 @@
 // The first view: one sentence, four numbers, where the step goes, and what to do first.
 import type { ViewProps } from "../app";
 import { layerTime, onDevice, type FindingRow, type TraceResult } from "../data/trace";
-import { lowerFirst, median, name, rate, share, time, upperFirst } from "../format";
+import { count, lowerFirst, median, name, rate, share, time, unbroken, upperFirst } from "../format";
 import { linkTo } from "../location";
 import { ofShare, series } from "../palette";
 import { Icicle } from "../parts/icicle";
-import { layerTree } from "./layers";
+import { Breakable, Warnings } from "../parts/warnings";
+import { layerTree, PeakScale } from "./layers";
 
 /** Causes in the order of the account, with their words and colours (include/pyrometer/analysis.h). */
 const CAUSES: Record<string, { title: string; colour: number; note: string }> = {
-  ideal: { title: "At the chip's peak", colour: 0, note: "what the FLOPs take at the peak rate" },
-  below_peak: { title: "Kernels below it", colour: 2, note: "the rest of the kernels' time" },
+  ideal: { title: "Ideal on this chip", colour: 0, note: "roofline of all ops: their FLOPs and bytes at the peak rates" },
+  below_peak: { title: "Kernels above the ideal", colour: 2, note: "the rest of the time in kernels" },
   compute: { title: "Device computes", colour: 2, note: "kernels run" },
   copy: { title: "Device copies", colour: 4, note: "copies that nothing hides" },
   communication: { title: "Communication", colour: 3, note: "collectives that nothing hides" },
@@ -27,7 +28,21 @@ const CAUSES: Record<string, { title: string; colour: number; note: string }> = 
   forward: { title: "Forward", colour: 0, note: "" },
   backward: { title: "Backward", colour: 1, note: "" },
   optimizer: { title: "Optimizer", colour: 2, note: "" },
+  profiler: { title: "The profiler itself", colour: 6, note: "estimate; gone without it" },
 };
+
+/** What the host does while the device has nothing to do. */
+const HOST = ["python", "ops", "launch_latency", "before_first"];
+
+/** The second sentence of the headline, by the largest group of causes. */
+const GROUPS: { causes: string[]; text: string }[] = [
+  { causes: HOST, text: "The host does not launch work fast enough." },
+  { causes: ["profiler"], text: "Most of the rest is the profiler itself." },
+  { causes: ["communication", "peer_wait"], text: "It waits for communication between the ranks." },
+  { causes: ["data_loading"], text: "It waits for data." },
+  { causes: ["copy"], text: "It waits for copies between host and device." },
+  { causes: ["queued"], text: "Work waits in the queues of its streams." },
+];
 
 export function causeTitle(cause: string): string {
   return CAUSES[cause]?.title ?? cause.replace(/_/g, " ");
@@ -53,10 +68,10 @@ export function account(trace: TraceResult): Stretch[] {
 
 /** The account from the ideal to what was measured: kernels are split at the chip's peak rate. */
 export function fromIdeal(trace: TraceResult): Stretch[] {
-  const parts = account(trace);
+  const parts = withoutProfiler(trace);
   const compute = parts.find((part) => part.cause === "compute");
-  const ideal = trace.training.reduce((sum, row) => sum + (row.flops && row.peak_flops_per_s ? (row.flops / row.peak_flops_per_s) * 1e9 : 0), 0);
-  if (!compute || !(ideal > 0) || ideal >= compute.ns) return parts;
+  const ideal = idealTime(trace, compute?.ns ?? 0);
+  if (!compute || !(ideal > 0)) return parts;
   const split: Stretch[] = [
     { cause: "ideal", ns: ideal, place: "" },
     { cause: "below_peak", ns: compute.ns - ideal, place: "" },
@@ -64,29 +79,71 @@ export function fromIdeal(trace: TraceResult): Stretch[] {
   return [...split, ...parts.filter((part) => part !== compute)];
 }
 
+/** What the chip needs at least for the kernels of the steps; 0 when it is not known. */
+function idealTime(trace: TraceResult, computed: number): number {
+  const { least_ns: least, known_ns: known } = trace.least_time ?? {};
+  // The file may have work outside of its steps, and ops without a price: only their ratio counts.
+  return least && known && least < known ? computed * (least / known) : 0;
+}
+
+/** The account with the profiler's own time apart, as the last row. */
+export function withoutProfiler(trace: TraceResult): Stretch[] {
+  const cost = new Map<string, number>();
+  for (const row of trace.causes) cost.set(row.cause, (cost.get(row.cause) ?? 0) + (row.profiler_ns ?? 0));
+  const parts = account(trace).map((part) => ({ ...part, ns: part.ns - (cost.get(part.cause) ?? 0) }));
+  const profiler = [...cost.values()].reduce((sum, ns) => sum + ns, 0);
+  if (profiler > 0) parts.push({ cause: "profiler", ns: profiler, place: "" });
+  return parts.filter((part) => part.ns > 0);
+}
+
 function stepSpan(trace: TraceResult): { ns: number; unit: string; steps: number } {
   if (trace.steps.length === 0) return { ns: trace.span_ns, unit: "in all", steps: 1 };
   return { ns: median(trace.steps.map((step) => step.span_ns)), unit: "per step", steps: trace.steps.length };
+}
+
+/** What the file lacks, and how to record it. */
+export function missing(trace: TraceResult): { what: string; how: string }[] {
+  const lacks: [boolean, string, string][] = [
+    [!trace.has_layers, "layers", "profile(with_stack=True), or pyrometer run"],
+    [!trace.has_shapes, "shapes of the ops, and so FLOPs and the roofline", "profile(record_shapes=True), or pyrometer run"],
+    [!trace.has_stacks, "lines of Python", "profile(with_stack=True), or pyrometer run"],
+    [!trace.has_memory, "memory", "profile(profile_memory=True), or pyrometer run"],
+    [trace.steps.length === 0, "steps", "profiler.step() after each step, or --steps-from REGEX"],
+  ];
+  return lacks.filter(([lacking]) => lacking).map(([, what, how]) => ({ what, how }));
+}
+
+/** The largest group of what is not computing, in a sentence. */
+function whyIdle(parts: Stretch[]): string {
+  const sum = (causes: string[]) => parts.filter((part) => causes.includes(part.cause)).reduce((all, part) => all + part.ns, 0);
+  const group = GROUPS.map((one) => ({ ...one, ns: sum(one.causes) })).sort((a, b) => b.ns - a.ns)[0];
+  const single = parts.filter((part) => part.cause !== "compute").sort((a, b) => b.ns - a.ns)[0];
+  if (group.ns > 0 && group.ns >= (single?.ns ?? 0)) return group.text;
+  return single ? `Most of the rest: ${lowerFirst(causeTitle(single.cause))}.` : "";
 }
 
 /** One sentence that can be repeated to somebody else. */
 export function headline(trace: TraceResult): string {
   const span = stepSpan(trace);
   const what = trace.steps.length > 0 ? "step" : "run";
-  const parts = account(trace);
+  const parts = withoutProfiler(trace);
   const total = parts.reduce((sum, part) => sum + part.ns, 0);
   if (onDevice(trace) && total > 0) {
     const busy = parts.find((part) => part.cause === "compute")?.ns ?? 0;
-    const largest = parts.filter((part) => part.cause !== "compute").sort((a, b) => b.ns - a.ns)[0];
-    const working = `The device works ${time((span.ns * busy) / total)} of a ${what} of ${time(span.ns)}.`;
+    const working = `The device computes for ${time((span.ns * busy) / total)} of a ${what} of ${time(span.ns)}.`;
     if (busy / total > 0.9) return `${working} It is busy: only less or faster work helps.`;
-    if (!largest) return working;
-    return `${working} Most of the rest: ${lowerFirst(causeTitle(largest.cause))}.`;
+    return `${working} ${whyIdle(parts)}`;
   }
   const largest = [...parts].sort((a, b) => b.ns - a.ns)[0];
   if (largest && total > 0)
     return `A ${what} takes ${time(span.ns)} on the CPU, ${share(largest.ns / total)} of it in: ${lowerFirst(causeTitle(largest.cause))}.`;
   return `The ${what} takes ${time(span.ns)}.`;
+}
+
+/** The last two parts of a long dotted path; the view Layers has all of it. */
+function shortPlace(place: string): string {
+  const parts = place.includes("(") || place.includes("/") ? [] : place.split(".");
+  return parts.length > 3 ? `…${parts.slice(-2).join(".")}` : place;
 }
 
 function Waterfall({ trace }: { trace: TraceResult }) {
@@ -115,7 +172,11 @@ function Waterfall({ trace }: { trace: TraceResult }) {
             <span class="value">
               {time(part.ns / span.steps)} <span class="soft">{share(part.ns / total)}</span>
             </span>
-            <span class="note">{name(part.place, 120) || known?.note}</span>
+            <span class="note">
+              {known?.note}
+              {known?.note && part.place ? " · " : ""}
+              {part.place && <Breakable text={name(shortPlace(part.place), 120)} />}
+            </span>
           </div>
         );
       })}
@@ -165,14 +226,12 @@ export function Answer({ part, place, move }: ViewProps) {
   const gain = first[0]?.gain_ns ? first[0].gain_ns / span.steps : 0;
   return (
     <>
-      {[...trace.warnings, ...trace.notes].slice(0, 5).map((warning) => (
-        <p class="warning">{name(warning, 500)}</p>
-      ))}
-      <h1>{headline(trace)}</h1>
+      <Warnings texts={[...trace.warnings, ...trace.notes]} />
+      <h1>{unbroken(headline(trace))}</h1>
       {(gain > 0 || without != null) && (
         <p class="soft">
           {without != null &&
-            `Without the profiler it would take about ${time(without)}${recording?.step_without_low_ns ? ` (${time(recording.step_without_low_ns)} to ${time(recording.step_without_high_ns)})` : ""}. `}
+            `Without the profiler the step would take about ${time(without)}. `}
           {gain > 0 && `Fixing the first finding brings it to about ${time(Math.max((without ?? span.ns) - gain, 0))} at best.`}
         </p>
       )}
@@ -198,10 +257,20 @@ export function Answer({ part, place, move }: ViewProps) {
             </span>
           </div>
         )}
-        <div>
-          <b>{onDevice(trace) ? time(trace.device_total_ns / span.steps) : String(trace.ops.length)}</b>
-          <span>{onDevice(trace) ? `device time ${span.unit}, ${trace.kernel_count} kernels in all` : "kinds of ops"}</span>
-        </div>
+        {without != null ? (
+          <div>
+            <b>≈ {time(without)}</b>
+            <span>
+              {span.unit} without the profiler
+              {recording?.step_without_low_ns ? ` (${time(recording.step_without_low_ns)} to ${time(recording.step_without_high_ns)})` : ""}
+            </span>
+          </div>
+        ) : (
+          <div>
+            <b>{onDevice(trace) ? time(trace.device_total_ns / span.steps) : count(trace.ops.length)}</b>
+            <span>{onDevice(trace) ? `of kernels and copies ${span.unit}, ${count(trace.kernel_count)} kernels in all` : "kinds of ops"}</span>
+          </div>
+        )}
       </div>
       {trace.causes.length > 0 && (
         <>
@@ -224,12 +293,23 @@ export function Answer({ part, place, move }: ViewProps) {
           <a href={linkTo({ ...place, view: "all", table: "findings" })}>All {trace.findings.length} findings</a>
         </p>
       )}
+      {missing(trace).length > 0 && (
+        <>
+          <h2>Not in this file</h2>
+          <ul class="missing">
+            {missing(trace).map(({ what, how }) => (
+              <li>
+                {upperFirst(what)}: <code>{how}</code>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
       {trace.layers.length > 0 && (
         <>
           <h2>Layers by {onDevice(trace) ? "device" : "host"} time</h2>
           <p class="under">
-            The width is forward and backward time; the colour is the share of the chip's peak. Click a layer for its
-            numbers.
+            The width is forward and backward time. Click a layer for its numbers.
           </p>
           <Icicle
             root={layerTree(trace, (layer) => layerTime(trace, layer), (layer) => ofShare(layer.peak_share == null ? null : layer.peak_share * 2))}
@@ -237,6 +317,7 @@ export function Answer({ part, place, move }: ViewProps) {
             maxRows={7}
             onChoose={(node) => node.id && move({ view: "layers", layer: node.id })}
           />
+          <PeakScale />
         </>
       )}
     </>

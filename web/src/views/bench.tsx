@@ -2,15 +2,21 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import type { ViewProps } from "../app";
 import type { Benchmark, BenchResult, Metric, Verdict } from "../data/bench";
-import { count, name, share } from "../format";
+import { bytes, count, name, share, withUnit, unbroken } from "../format";
 import { series } from "../palette";
 import { Histogram, Sequence } from "../parts/samples";
 import { Table } from "../parts/table";
+import { Warnings } from "../parts/warnings";
 import { Wide } from "../parts/wide";
 import { Intervals, verdictLine, VerdictTable } from "./verdict";
 
 function number(value: number | null | undefined): string {
   return value == null ? "–" : String(Number(value.toPrecision(4)));
+}
+
+/** A number of a table whose unit has its own column, except for bytes. */
+function cell(metric: Metric, value: number | null | undefined): string {
+  return metric.unit === "bytes" ? bytes(value) : number(value);
 }
 
 function middle(metric: Metric): number | null {
@@ -70,7 +76,10 @@ function Sweep({ sweeps }: { sweeps: Map<string, SweepPoint[]> }) {
           </text>
         ))}
         <text x={(WIDTH + MARGIN.left - MARGIN.right) / 2} y={HEIGHT - 6} text-anchor="middle">
-          batch size; upright: samples per second
+          batch size
+        </text>
+        <text x={18} y={HEIGHT / 2} text-anchor="middle" transform={`rotate(-90 18 ${HEIGHT / 2})`}>
+          samples per second
         </text>
         {[...sweeps].map(([title, points], i) => {
           const last = points[points.length - 1];
@@ -99,7 +108,7 @@ function headline(result: BenchResult, verdict: Verdict | null): string {
   const failed = result.benchmarks.filter((benchmark) => benchmark.status !== "ok");
   const quickest = latencies.filter((one) => middle(one.metric) != null).sort((a, b) => middle(a.metric)! - middle(b.metric)!)[0];
   if (!quickest) return failed.length > 0 ? `${name(failed[0].name, 60)}: ${name(failed[0].message ?? failed[0].status, 200)}` : "Benchmarks";
-  const text = `${number(middle(quickest.metric))} ${quickest.metric.unit} (median of ${count(quickest.metric.n)})`;
+  const text = `${withUnit(middle(quickest.metric), quickest.metric.unit)} (median of ${count(quickest.metric.n)})`;
   return latencies.length > 1 ? `${name(quickest.benchmark.name, 60)} is the quickest: ${text}.` : `${name(quickest.benchmark.name, 60)} takes ${text}.`;
 }
 
@@ -123,16 +132,29 @@ function Thresholds({ rows }: { rows: BenchResult["thresholds"] }) {
   );
 }
 
+/** A fact of the machine as people read it; null when it is not known. */
+export function factText(key: string, value: unknown): string | null {
+  if (value == null || typeof value === "object" || value === "") return null;
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value !== "number") return String(value);
+  if (key.endsWith("_bytes")) return bytes(value);
+  if (value < 0) return null;
+  return Number.isInteger(value) ? String(value) : value.toPrecision(3);
+}
+
 function Environment({ result }: { result: BenchResult }) {
-  const rows = Object.entries(result.environment).filter(([, value]) => value != null && typeof value !== "object");
+  const rows = Object.entries(result.environment).flatMap(([key, value]) => {
+    const text = factText(key, value);
+    return text == null ? [] : [[key.replace(/_bytes$/, "").replace(/_/g, " "), text]];
+  });
   return (
     <section class="details" aria-label="Machine and conditions">
       <h3>Machine and conditions</h3>
       <dl>
         {rows.map(([key, value]) => (
           <>
-            <dt>{name(key.replace(/_/g, " "), 60)}</dt>
-            <dd>{name(String(value), 200)}</dd>
+            <dt>{name(key, 60)}</dt>
+            <dd>{name(value, 200)}</dd>
           </>
         ))}
         {result.benchmarks.flatMap((benchmark) =>
@@ -156,19 +178,17 @@ export function BenchView({ part }: ViewProps) {
   const rows = result.benchmarks.flatMap((benchmark) => benchmark.metrics.map((metric) => ({ benchmark: benchmark.name, ...metric })));
   const drawn = part.withDrawings ? rows.filter((row) => row.name === "latency" && row.samples?.length > 1) : [];
   const sweeps = part.withDrawings ? sweepsOf(result.benchmarks) : new Map<string, SweepPoint[]>();
-  const shownPercentile = (row: Metric, key: string) => `${number(row.percentiles?.[key]?.value)}${row.percentiles?.[key]?.enough === false ? " ?" : ""}`;
+  const shownPercentile = (row: Metric, key: string) => `${cell(row, row.percentiles?.[key]?.value)}${row.percentiles?.[key]?.enough === false ? " ?" : ""}`;
   return (
     <>
-      {result.interrupted && <p class="warning">The measurement was interrupted: results until then.</p>}
-      {result.warnings.map((warning) => (
-        <p class="warning">{name(warning, 400)}</p>
-      ))}
-      {result.benchmarks.filter((one) => one.status !== "ok").map((one) => (
-        <p class="warning">
-          {name(one.name, 100)}: {name(one.message ?? one.status, 400)}
-        </p>
-      ))}
-      <h1>{headline(result, verdict)}</h1>
+      <Warnings
+        texts={[
+          result.interrupted ? "The measurement was interrupted: the page shows the results until then." : "",
+          ...result.benchmarks.filter((one) => one.status !== "ok").map((one) => `${one.name}: ${one.message ?? one.status}`),
+          ...result.warnings,
+        ]}
+      />
+      <h1>{unbroken(headline(result, verdict))}</h1>
       <p class="soft">
         {result.created.replace("T", " ").replace("Z", " UTC")}. {name(String(result.environment.cpu_model ?? ""), 80)}, {String(result.environment.usable_cpus ?? "?")} processors
         {result.environment.gpu ? `, ${name(String(result.environment.gpu), 80)}` : ""}.
@@ -193,8 +213,8 @@ export function BenchView({ part }: ViewProps) {
         <section>
           <h2>{name(metric.benchmark, 120)}</h2>
           <p class="under">
-            {count(metric.n)} samples. Mean {number(metric.mean)} {metric.unit}
-            {metric.mean_interval ? ` (${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}.
+            {count(metric.n)} samples. Mean {withUnit(metric.mean, metric.unit)}
+            {metric.mean_interval ? ` (95 % interval ${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}.
           </p>
           <div class="numbers">
             <div>
@@ -215,14 +235,14 @@ export function BenchView({ part }: ViewProps) {
         columns={[
           { title: "Benchmark", value: (row) => row.benchmark, words: true },
           { title: "Metric", value: (row) => row.name },
-          { title: "Unit", value: (row) => row.unit },
+          { title: "Unit", value: (row) => row.unit, show: (row) => (row.unit === "bytes" ? "" : row.unit) },
           { title: "Samples", value: (row) => row.n ?? null, show: (row) => count(row.n) },
-          { title: "Median", value: (row) => middle(row), show: (row) => number(middle(row)) },
-          { title: "Mean", value: (row) => row.mean ?? null, show: (row) => number(row.mean) },
+          { title: "Median", value: (row) => middle(row), show: (row) => cell(row, middle(row)) },
+          { title: "Mean", value: (row) => row.mean ?? null, show: (row) => cell(row, row.mean) },
           { title: "p95", value: (row) => row.percentiles?.p95?.value ?? null, show: (row) => shownPercentile(row, "p95") },
           { title: "p99", value: (row) => row.percentiles?.p99?.value ?? null, show: (row) => shownPercentile(row, "p99") },
-          { title: "Min", value: (row) => row.min ?? null, show: (row) => number(row.min) },
-          { title: "Max", value: (row) => row.max ?? null, show: (row) => number(row.max) },
+          { title: "Min", value: (row) => row.min ?? null, show: (row) => cell(row, row.min) },
+          { title: "Max", value: (row) => row.max ?? null, show: (row) => cell(row, row.max) },
         ]}
       />
       <p class="under">A question mark: too few samples for this percentile.</p>

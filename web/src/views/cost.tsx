@@ -79,8 +79,8 @@ export function CostSummary({ part }: ViewProps) {
           <span>parameters, {bytes(cost.param_bytes)} of weights</span>
         </div>
         <div>
-          <b>{bytes(cost.footprint.total_bytes)}</b>
-          <span>footprint of weights{cost.footprint.kv_cache_bytes ? " and key-value cache" : ""}</span>
+          <b>{bytes(cost.peak_memory?.total_bytes ?? cost.footprint.total_bytes)}</b>
+          <span>{cost.peak_memory ? `of memory at the peak of a forward pass${cost.peak_memory.layer ? `, in ${name(cost.peak_memory.layer, 60)}` : ""}` : `footprint of weights${cost.footprint.kv_cache_bytes ? " and key-value cache" : ""}`}</span>
         </div>
       </div>
       <h2>Where the FLOPs go</h2>

@@ -79,7 +79,7 @@ export function TraceDiffView({ part, place, move }: ViewProps) {
   const [sideBySide, setSideBySide] = useState(false);
   const rows = diff[table];
   const change = diff.span_ns_after - diff.span_ns_before;
-  const bars = [...rows].sort((a, b) => Math.abs(b.change_ns) - Math.abs(a.change_ns)).slice(0, MOST_BARS);
+  const bars = [...rows].filter((row) => row.change_ns !== 0).sort((a, b) => Math.abs(b.change_ns) - Math.abs(a.change_ns)).slice(0, MOST_BARS);
   const causes = part.sides.length === 2 ? causesOf(part.sides) : [];
   const longer = Math.abs(change) / (diff.span_ns_before || 1) < 0.005 ? "as long as before" : `${time(Math.abs(change))} (${ratio(diff.span_ns_before, diff.span_ns_after)}) ${change > 0 ? "longer" : "shorter"} than before`;
   return (
@@ -117,6 +117,7 @@ export function TraceDiffView({ part, place, move }: ViewProps) {
           </button>
         ))}
       </div>
+      {bars.length === 0 && <p>Nothing changed.</p>}
       <Changes rows={bars.map((row) => ({ label: row.short_name || row.name, before: row.before_ns, after: row.after_ns }))} show={time} sideBySide={sideBySide} />
       <h2>All {TABLES[table].toLowerCase()}</h2>
       <Table
@@ -167,7 +168,7 @@ export function ModelDiffView({ part }: ViewProps) {
   const [sideBySide, setSideBySide] = useState(false);
   const { title, show } = AMOUNTS[chosen];
   const number = (row: Record<string, unknown>, key: string) => Number(row[key] ?? 0);
-  const bars = [...diff.layers].sort((a, b) => Math.abs(number(b, `${chosen}_change`)) - Math.abs(number(a, `${chosen}_change`))).slice(0, MOST_BARS);
+  const bars = [...diff.layers].filter((row) => number(row, `${chosen}_change`) !== 0).sort((a, b) => Math.abs(number(b, `${chosen}_change`)) - Math.abs(number(a, `${chosen}_change`))).slice(0, MOST_BARS);
   const named = (side: { model: string; display_name: string | null }) => name(side.display_name ?? side.model, 80);
   return (
     <>

@@ -3,6 +3,9 @@ import type { ViewProps } from "../app";
 import { count, name } from "../format";
 import { Table, type Column } from "../parts/table";
 
+/** Kinds of results that have views of their own. */
+const KNOWN = new Set(["trace", "cost", "cost.compare", "graph", "bench", "tracediff", "diff", "verdict", "ranks"]);
+
 type Row = Record<string, unknown>;
 
 function isTable(value: unknown): value is Row[] {
@@ -49,10 +52,11 @@ export function Everything({ part, place, move }: ViewProps) {
   const chosen = place.table && tables.has(place.table) ? place.table : (names[0] ?? "");
   const rows = tables.get(chosen);
   const cut = (result.cut as Record<string, number> | undefined)?.[chosen];
+  const isOnly = !place.view && names.length > 0 && !KNOWN.has(part.kind);
   const single = Object.entries(result).filter(([, value]) => value === null || typeof value !== "object");
   return (
     <>
-      <h1>All numbers</h1>
+      <h1>{isOnly ? `Result of pyrometer ${name(part.kind.replace(".", " "), 40)}` : "All numbers"}</h1>
       <p class="under">The result as pyrometer writes it with --format json: {String(result.schema ?? "")}. Names end in their units.</p>
       <section class="details" aria-label="Single values">
         <dl>

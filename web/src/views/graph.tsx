@@ -6,6 +6,7 @@ import { findItem, firstOpen, parentsOf, treeOfGraph, visibleItems, visibleLinks
 import { layOutGraph, type Placed, type Route } from "../data/graph_layout";
 import { amount, bytes, count, name, share, time } from "../format";
 import { ofCost, on } from "../palette";
+import { Warnings } from "../parts/warnings";
 import { Table } from "../parts/table";
 
 interface Measure {
@@ -205,9 +206,7 @@ export function GraphView({ part, place, move }: ViewProps) {
   const residuals = picture.routes.filter((route) => route.skips).length;
   return (
     <>
-      {graph.notes.map((note) => (
-        <p class="warning">{name(note, 400)}</p>
-      ))}
+      <Warnings texts={graph.notes} />
       <h1>{headline(graph, root, cost)}</h1>
       <div class="tools">
         <span role="group" aria-label="What the colour shows" class="group">

@@ -6,6 +6,7 @@ import { amount, bytes, count, lastPart, name, rate, share, time } from "../form
 import { ofShare } from "../palette";
 import { Icicle, type IcicleNode } from "../parts/icicle";
 import { Table, type Column } from "../parts/table";
+import { Breakable } from "../parts/warnings";
 
 const MEASURES: Record<string, { title: string; value: (trace: TraceResult, layer: LayerRow) => number; show: (value: number) => string }> = {
   time: { title: "Time", value: layerTime, show: time },
@@ -57,6 +58,20 @@ export function layerTree(
   const total = roots.reduce((sum, node) => sum + widen(node), 0);
   if (roots.length === 1) return roots[0];
   return { id: "", label: "all layers", value: total, colour: ofShare(null), children: roots, tip: () => ["all layers"] };
+}
+
+/** What the colours of layers mean: half of the peak and more is blue. */
+export function PeakScale() {
+  return (
+    <p class="scale peak">
+      share of the chip's peak 0 %
+      {[0, 0.2, 0.4, 0.6, 0.8, 1].map((part) => (
+        <i style={{ background: ofShare(part) }} />
+      ))}
+      50 % and more
+      <i class="unknown" style={{ background: ofShare(null) }} /> unknown
+    </p>
+  );
 }
 
 function Details({ part, trace, layer }: { part: ViewProps["part"]; trace: TraceResult; layer: LayerRow }) {
@@ -147,7 +162,7 @@ export function Layers({ part, place, move }: ViewProps) {
       {
         title: "Layer",
         value: (layer) => layer.path,
-        show: (layer) => <a href={`#view=layers&layer=${encodeURIComponent(layer.path)}`}>{name(layer.path, 200)}</a>,
+        show: (layer) => <a href={`#view=layers&layer=${encodeURIComponent(layer.path)}`}><Breakable text={name(layer.path, 200)} /></a>,
         words: true,
       },
       { title: "Class", value: (layer) => layer.class, show: (layer) => name(layer.class, 40), words: true },
@@ -176,11 +191,11 @@ export function Layers({ part, place, move }: ViewProps) {
         ))}
         <span class="soft">
           {measure === "lost" ? "The device waits while ops of the layer are prepared. " : ""}
-          {onDevice(trace) ? "Device times" : "Host times"} over the whole file. The colour is the share of the chip's peak: orange is far below it, blue is
-          near half of it or more, grey is unknown.
+          {onDevice(trace) ? "Device times" : "Host times"} over the whole file.
         </span>
       </div>
       <Icicle root={root} label="Layers as nested boxes; the table below has the same numbers" selected={place.layer} onChoose={(node) => node.id && move({ layer: node.id })} />
+      <PeakScale />
       {selected && <Details part={part} trace={trace} layer={selected} />}
       {place.layer && !selected && <p class="warning">No layer is called “{name(place.layer, 200)}”.</p>}
       <Table

@@ -120,7 +120,7 @@ function Chart({ curve, stack, at, label, onMove }: ChartProps) {
 }
 
 function Bands({ stack, at }: { stack: Stack; at: number }) {
-  const bands = stack.bands.map((band, i) => ({ ...band, colour: colourOf(i, stack.bands.length) })).reverse();
+  const bands = stack.bands.map((band, i) => ({ ...band, colour: colourOf(i, stack.bands.length) })).sort((a, b) => b.bytes[at] - a.bytes[at]);
   return (
     <div class="bands" role="list" aria-label="Layers in the picture">
       {bands.map((band) => (
@@ -208,8 +208,17 @@ function Device({ trace, device, blocks, number }: DeviceProps) {
       )}
       {device.holders.length > 0 && (
         <>
-          <h2>Holders at the peak, as the analysis found them</h2>
-          <Holders rows={device.holders} total={device.peak_bytes} title="Holders at the peak" file="memory" />
+          {alive.length === 0 ? (
+            <>
+              <h2>Who is alive at the peak</h2>
+              <Holders rows={device.holders} total={device.peak_bytes} title="Holders at the peak" file="memory" />
+            </>
+          ) : (
+            <details>
+              <summary>Holders at the peak, with what was allocated before the trace began</summary>
+              <Holders rows={device.holders} total={device.peak_bytes} title="Holders at the peak" file="memory" />
+            </details>
+          )}
         </>
       )}
     </>

@@ -1,5 +1,5 @@
 // Layers by arithmetic intensity and FLOP/s, both axes logarithmic.
-import { scaleLog } from "d3-scale";
+import { scaleLog, type ScaleLogarithmic } from "d3-scale";
 import { useState } from "preact/hooks";
 import type { ViewProps } from "../app";
 import { layerOwnTime, type LayerRow, type TraceResult } from "../data/trace";
@@ -9,7 +9,7 @@ import { Table } from "../parts/table";
 
 const WIDTH = 1100;
 const HEIGHT = 520;
-const MARGIN = { left: 84, right: 24, top: 20, bottom: 52 };
+const MARGIN = { left: 84, right: 24, top: 30, bottom: 52 };
 
 interface Dot {
   layer: LayerRow;
@@ -31,10 +31,59 @@ export function dotsOf(trace: TraceResult): Dot[] {
     }));
 }
 
+/** The rates of the chip that the shares of its layers imply; null when they are not known. */
+export function roofOf(trace: TraceResult): { peak: number | null; dtype: string; bytesPerSecond: number | null; mixed: boolean } {
+  const known = trace.layers.filter((layer) => layer.peak_share && layer.flops_per_s);
+  const best = [...known].sort((a, b) => (b.flops ?? 0) - (a.flops ?? 0))[0];
+  const moved = trace.layers.filter((layer) => layer.bandwidth_share && layer.bytes_per_s).sort((a, b) => (b.bytes ?? 0) - (a.bytes ?? 0))[0];
+  return {
+    peak: best ? best.flops_per_s! / best.peak_share! : null,
+    dtype: best?.dtype ?? "",
+    bytesPerSecond: moved ? moved.bytes_per_s! / moved.bandwidth_share! : null,
+    mixed: new Set(known.map((layer) => layer.dtype)).size > 1,
+  };
+}
+
 function decades(domain: [number, number]): number[] {
   const ticks: number[] = [];
   for (let power = Math.floor(Math.log10(domain[0])); 10 ** power <= domain[1]; power++) if (10 ** power >= domain[0]) ticks.push(10 ** power);
   return ticks;
+}
+
+interface RoofProps {
+  x: ScaleLogarithmic<number, number>;
+  y: ScaleLogarithmic<number, number>;
+  peak: number;
+  dtype: string;
+  bytesPerSecond: number | null;
+}
+
+/** The slope of the memory up to the corner, then the peak of the arithmetic. */
+function Roof({ x, y, peak, dtype, bytesPerSecond }: RoofProps) {
+  const [left, right] = x.domain();
+  const ridge = bytesPerSecond ? peak / bytesPerSecond : left;
+  // The slope enters the picture on its left side or at its bottom.
+  const start = bytesPerSecond ? Math.max(left, y.domain()[0] / bytesPerSecond) : left;
+  const middle = Math.sqrt(start * ridge);
+  return (
+    <g>
+      <polyline
+        points={[[start, bytesPerSecond ? start * bytesPerSecond : peak], [Math.max(ridge, start), peak], [right, peak]].map(([a, b]) => `${x(a)},${y(b)}`).join(" ")}
+        fill="none"
+        stroke={series(5)}
+        stroke-width={2}
+      />
+      <text class="label" x={WIDTH - MARGIN.right} y={y(peak) - 8} text-anchor="end">
+        peak {rate(peak)}
+        {dtype ? ` (${dtype})` : ""}
+      </text>
+      {bytesPerSecond && ridge > start && (
+        <text class="label" x={x(middle) - 10} y={y(middle * bytesPerSecond) - 6} text-anchor="end">
+          memory {amount(bytesPerSecond, "B/s")}
+        </text>
+      )}
+    </g>
+  );
 }
 
 export function Roofline({ part, place }: ViewProps) {
@@ -42,10 +91,10 @@ export function Roofline({ part, place }: ViewProps) {
   const dots = dotsOf(trace);
   const [over, setOver] = useState<Dot | null>(null);
   if (dots.length === 0) return <p>No layer has FLOPs, bytes and a time. Record with shapes to get them.</p>;
-  const known = trace.layers.find((layer) => layer.peak_share && layer.flops_per_s);
-  const peak = known ? known.flops_per_s! / known.peak_share! : null;
+  const { peak, dtype, bytesPerSecond, mixed } = roofOf(trace);
+  const ridge = peak && bytesPerSecond ? peak / bytesPerSecond : null;
   const x = scaleLog()
-    .domain([Math.min(0.1, ...dots.map((dot) => dot.intensity)) / 1.5, Math.max(500, ...dots.map((dot) => dot.intensity)) * 1.5])
+    .domain([Math.min(...dots.map((dot) => dot.intensity)) / 1.6, Math.max(ridge ?? 0, ...dots.map((dot) => dot.intensity)) * 2.2])
     .range([MARGIN.left, WIDTH - MARGIN.right]);
   const fastest = Math.max(peak ?? 0, ...dots.map((dot) => dot.speed));
   const y = scaleLog()
@@ -58,7 +107,8 @@ export function Roofline({ part, place }: ViewProps) {
       <h1>Roofline</h1>
       <p class="under">
         One circle per layer without children; its area is its own time. Right: more FLOPs per byte. Up: faster.
-        {peak ? ` The line is this chip's peak, ${rate(peak)}${known?.dtype ? ` (${known.dtype})` : ""}.` : " The chip's peak is not known."}
+        {peak ? " Nothing can be above the line: left of its corner memory is the limit, right of it the arithmetic." : " The chip's peak is not known."}
+        {mixed ? " Layers of other element types have another peak; the table has their shares." : ""}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Roofline">
         <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label="Roofline of the layers; the view Layers has the numbers">
@@ -84,7 +134,7 @@ export function Roofline({ part, place }: ViewProps) {
           <text x={18} y={HEIGHT / 2} text-anchor="middle" transform={`rotate(-90 18 ${HEIGHT / 2})`}>
             FLOP/s
           </text>
-          {peak && <line x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(peak)} y2={y(peak)} stroke={series(5)} stroke-width={2} />}
+          {peak && <Roof x={x} y={y} peak={peak} dtype={dtype} bytesPerSecond={bytesPerSecond} />}
           {dots.map((dot) => (
             <circle
               cx={x(dot.intensity)}

@@ -3,10 +3,11 @@ import { scaleLinear } from "d3-scale";
 import type { ViewProps } from "../app";
 import type { Part } from "../data/container";
 import type { BenchResult, Verdict, VerdictMetric } from "../data/bench";
-import { bytes, median, name, upperFirst } from "../format";
+import { bytes, median, name, upperFirst, withUnit, unbroken } from "../format";
 import { series } from "../palette";
 import { signed } from "../parts/changes";
 import { Table } from "../parts/table";
+import { Warnings } from "../parts/warnings";
 import { Wide } from "../parts/wide";
 
 const COLOURS: Record<string, number> = { regressed: 5, improved: 2, "no change": 0 };
@@ -55,6 +56,8 @@ export function Intervals({ metrics }: { metrics: VerdictMetric[] }) {
                 {name(`${row.benchmark} ${row.metric}`, 44)}
               </text>
               <line x1={x(row.interval[0])} x2={x(row.interval[1])} y1={y} y2={y} stroke={colour} stroke-width={3} />
+              {row.interval[1] > limit && <path d={`M${WIDTH - RIGHT} ${y - 6}l9 6l-9 6z`} fill={colour} />}
+              {row.interval[0] < -limit && <path d={`M${LEFT} ${y - 6}l-9 6l9 6z`} fill={colour} />}
               <circle cx={x(row.change)} cy={y} r={6} fill={colour} />
               <text x={WIDTH - RIGHT + 14} y={y + 4}>
                 {signed(row.change, percent)}, {row.verdict}
@@ -72,13 +75,12 @@ export function verdictLine(verdict: Verdict): string {
   const text = upperFirst(verdict.verdict);
   if (!worst) return `${text}.`;
   if (verdict.verdict === "cannot tell" && known(worst))
-    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} by ${(worst.interval as number[]).map((one) => signed(one, percent)).join(" to ")}.`;
+    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} is between ${(worst.interval as number[]).map((one) => signed(one, percent)).join(" and ")} of before.`;
   if (verdict.verdict === "no change") return "No metric changed.";
   return `${text}: ${name(worst.benchmark, 60)} ${worst.metric} changed by ${signed(worst.change!, percent)}.`;
 }
 
 export function VerdictTable({ verdict }: { verdict: Verdict }) {
-  const number = (value: number | null) => (value == null ? "–" : value.toPrecision(4));
   return (
     <Table
       caption="Metrics"
@@ -89,8 +91,8 @@ export function VerdictTable({ verdict }: { verdict: Verdict }) {
         { title: "Benchmark", value: (row) => row.benchmark, words: true },
         { title: "Metric", value: (row) => row.metric },
         { title: "Verdict", value: (row) => row.verdict },
-        { title: "Before", value: (row) => row.base, show: (row) => `${number(row.base)} ${row.unit}` },
-        { title: "After", value: (row) => row.current, show: (row) => `${number(row.current)} ${row.unit}` },
+        { title: "Before", value: (row) => row.base, show: (row) => withUnit(row.base, row.unit) },
+        { title: "After", value: (row) => row.current, show: (row) => withUnit(row.current, row.unit) },
         { title: "Change", value: (row) => row.change, show: (row) => (row.change == null ? "–" : signed(row.change, percent)) },
         { title: "From", value: (row) => row.interval[0] ?? null, show: (row) => (row.interval[0] == null ? "–" : signed(row.interval[0], percent)) },
         { title: "To", value: (row) => row.interval[1] ?? null, show: (row) => (row.interval[1] == null ? "–" : signed(row.interval[1], percent)) },
@@ -154,12 +156,10 @@ export function VerdictView({ part }: ViewProps) {
   const pairs = part.sides.length === 2 ? pairsOf(part.sides).slice(0, 24) : [];
   return (
     <>
-      {verdict.notes.slice(0, 5).map((note) => (
-        <p class="warning">{name(note, 400)}</p>
-      ))}
-      <h1>{verdictLine(verdict)}</h1>
+      <Warnings texts={verdict.notes} />
+      <h1>{unbroken(verdictLine(verdict))}</h1>
       <p class="soft">
-        Points are changes of the metric, lines their intervals. A change within the shaded band is too small to matter. Left of zero is less, right is more.
+        Points are changes of the metric, lines their intervals. A change within the shaded band is too small to matter. Left of zero is less, right is more; an arrow: the interval goes on.
         {part.sides.length === 2 ? " The menu at the top shows each result in full." : ""}
       </p>
       <Intervals metrics={verdict.metrics} />

@@ -195,6 +195,13 @@ static void test_uneven_steps(void **state)
     assert_int_equal(ranks->step_count, 6);
     assert_int_equal(ranks->steps[5].ranks, 1);
     assert_int_equal(ranks->note_count, 0);
+    assert_int_equal(ranks->cell_count, 4 + 4 + 6);
+    for (size_t i = 0; i < ranks->cell_count; i++) {
+        const pyro_rank_cell_row *cell = &ranks->cells[i];
+        assert_int_equal(cell->rank, i < 8 ? i / 4 : 2);
+        assert_true(cell->step_ns > 0);
+        assert_true(cell->rank != 1 || cell->late_ns > 0);
+    }
     pyro_ranks_free(ranks);
 }
 
