@@ -96,7 +96,9 @@ class Ranks:
     def to_pandas(self, table: str = "ranks") -> pandas.DataFrame:
         """A DataFrame of the table "ranks", "steps", "cells", "groups" or "stragglers"."""
         if table not in ("ranks", "steps", "cells", "groups", "stragglers"):
-            raise ValueError(f"invalid table {table!r}; valid: ranks, steps, cells, groups, stragglers")
+            raise ValueError(
+                f"invalid table {table!r}; valid: ranks, steps, cells, groups, stragglers"
+            )
         return _display.frame(self._answer[table])
 
     def _repr_html_(self) -> str:

@@ -148,8 +148,8 @@ static size_t windows_path_end(const char *text, size_t size, size_t from, size_
     size_t end = from + 2;
     char drive = text[from];
 
-    if (!((drive >= 'A' && drive <= 'Z') || (drive >= 'a' && drive <= 'z')) ||
-        size - from < 5 || memcmp(text + from + 1, ":\\\\", 3) != 0)
+    if (!((drive >= 'A' && drive <= 'Z') || (drive >= 'a' && drive <= 'z')) || size - from < 5 ||
+        memcmp(text + from + 1, ":\\\\", 3) != 0)
         return 0;
     for (; end < size; end++) {
         if (text[end] == '\\' && end + 1 < size && text[end + 1] == '\\')
