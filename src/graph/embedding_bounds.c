@@ -45,12 +45,19 @@ static const char *const comparisons[] = {
     "aten.eq", "aten.ge", "aten.gt", "aten.le", "aten.lt", "aten.ne",
 };
 
-/* True if a target is an overload of an operator: "aten.add.Tensor" of "aten.add". */
+enum { PREFIX = sizeof "aten." - 1 };
+
+/*
+ * True if a target, which begins with "aten.", is an overload of an operator: "aten.add.Tensor" of
+ * "aten.add". Every node is compared with all names, most of which differ in the next character.
+ */
 static bool is_op(const pyro_node *node, const char *name)
 {
-    size_t length = strlen(name);
-    return !strncmp(node->target, name, length) &&
-           (node->target[length] == '.' || node->target[length] == '\0');
+    const char *at = node->target + PREFIX;
+    name += PREFIX;
+    while (*name && *at == *name)
+        at++, name++;
+    return !*name && (*at == '.' || *at == '\0');
 }
 
 static bool is_one_of(const pyro_node *node, const char *const *names, size_t count)
@@ -223,8 +230,6 @@ static largest largest_of(const lookup *at)
                                         "aten.zeros_like", "aten.full",      "aten.full_like"};
     static const char *const sums[] = {"aten.add", "aten.sub", "aten.mul"};
     const pyro_node *node = at->node;
-    if (strncmp(node->target, "aten.", 5))
-        return (largest){0};
     if (is_op(node, "aten.arange"))
         return counted_up(at);
     if (is_op(node, "aten.cumsum"))
@@ -301,11 +306,12 @@ int pyro_model_check_indices(const pyro_model *model, pyro_error *error)
     lookup at = {.model = model, .graph = graph, .known = known, .era = 1};
     for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
         const pyro_node *node = at.node = &graph->nodes[n];
-        status = check_node(&at, error);
+        bool is_aten = !strncmp(node->target, "aten.", PREFIX);
+        status = is_aten ? check_node(&at, error) : PYRO_OK;
         if (writes_in_place(node)) { /* views of that memory change too */
             at.era++;
         } else if (node->output_count && node->outputs[0] != PYRO_NO_VALUE) {
-            largest found = largest_of(&at);
+            largest found = is_aten ? largest_of(&at) : (largest){0};
             found.era = at.era;
             known[node->outputs[0]] = found;
         }

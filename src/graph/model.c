@@ -20,7 +20,7 @@ pyro_model *pyro_model_new(void)
     pyro_intern_init(&model->module_paths, &model->arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
     pyro_intern_init(&model->call_keys, &model->arena);
-    pyro_intern_init(&model->stacks, &model->arena);
+    model->last_place = (pyro_place){PYRO_NO_VALUE, PYRO_NO_VALUE};
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
     model->open_call = PYRO_NO_VALUE;
@@ -48,8 +48,7 @@ void pyro_model_close(pyro_model *model)
     pyro_intern_free(&model->strings);
     pyro_intern_free(&model->module_paths);
     pyro_intern_free(&model->parameter_paths);
-    pyro_intern_free(&model->stacks);
-    free(model->places);
+    pyro_buf_free(&model->last_stack);
     pyro_intern_free(&model->call_keys);
     free(model->calls);
     free(model->modules);

@@ -6,6 +6,7 @@
 #define PYRO_GRAPH_MODEL_H
 
 #include "base/containers/arena.h"
+#include "base/containers/buf.h"
 #include "base/containers/intern.h"
 #include "base/containers/map.h"
 #include "graph/dtype.h"
@@ -155,12 +156,10 @@ struct pyro_model {
     pyro_intern module_paths; /* id of a path is the index of its module */
     pyro_module *modules;
     size_t module_count, module_capacity;
-    pyro_intern stacks; /* id of the text of a module stack is the index of its place */
-    pyro_place *places;
-    size_t place_count, place_capacity;
+    pyro_buf last_stack; /* text of the module stack of the last node that had one */
+    pyro_place last_place; /* of that stack; PYRO_NO_VALUE: none was read */
     pyro_place
         last_places[PYRO_LAST_PLACES]; /* of the entries of the last stack, outermost first */
-    const char *last_stack;
     size_t last_ends[PYRO_LAST_PLACES]; /* of these entries in its text */
     size_t last_count;
     uint32_t open_call; /* of the last node, if stacks have no keys; PYRO_NO_VALUE: none */

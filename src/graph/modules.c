@@ -28,11 +28,26 @@ static uint32_t add_module(pyro_model *model, const char *path, size_t length, u
     return id;
 }
 
+/* Most new modules have a parent that is already there. */
+static uint32_t find_parent(const pyro_model *model, const char *path, size_t length)
+{
+    const char *dot = length <= MAX_ANCESTOR_BYTES ? memrchr(path, '.', length) : NULL;
+    if (!dot || dot == path)
+        return PYRO_NO_VALUE;
+    uint32_t found = pyro_intern_find(&model->module_paths, path, (size_t)(dot - path));
+    return found < model->module_count && model->modules[found].depth < MAX_ANCESTORS
+               ? found
+               : PYRO_NO_VALUE;
+}
+
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
 {
     uint32_t found = pyro_intern_find(&model->module_paths, path, length);
     if (found != PYRO_INTERN_NONE && found < model->module_count)
         return found;
+    uint32_t parent = find_parent(model, path, length);
+    if (parent != PYRO_NO_VALUE)
+        return add_module(model, path, length, parent);
     uint32_t module = add_module(model, "", 0, 0);
     size_t depth_left = MAX_ANCESTORS;
     for (size_t end = 1; module != PYRO_NO_VALUE && end <= length; end++)
@@ -59,19 +74,17 @@ static bool begins(const char *text, size_t length, const char *prefix)
     return length >= prefix_length && !memcmp(text, prefix, prefix_length);
 }
 
+static const char strict_self[] = "L['self']";
+
 /*
  * Strict export writes paths as Python expressions, "L['self'].layer1[0]._modules['conv1']"; the
  * plain form is "layer1.0.conv1". Other paths are already plain, whatever their characters.
  */
 static void add_plain_path(pyro_buf *plain, const char *path, size_t length)
 {
-    static const char self[] = "L['self']", modules[] = "_modules[";
+    static const char modules[] = "_modules[";
     const char *at = path, *end = path + length;
-    if (!begins(path, length, self)) {
-        pyro_buf_add(plain, path, length);
-        return;
-    }
-    for (at += sizeof self - 1; at < end; at++) {
+    for (at += sizeof strict_self - 1; at < end; at++) {
         if (begins(at, (size_t)(end - at), modules))
             at += sizeof modules - 2;
         if (*at == '[' || *at == '.') {
@@ -92,6 +105,20 @@ static size_t without_call_number(const char *path, size_t length)
     while (end && path[end - 1] >= '0' && path[end - 1] <= '9')
         end--;
     return end && end < length && path[end - 1] == '@' ? end - 1 : length;
+}
+
+static uint32_t module_of_path(pyro_model *model, const char *path, size_t length)
+{
+    if (!begins(path, length, strict_self))
+        return pyro_model_module(model, path, without_call_number(path, length));
+    pyro_buf plain = PYRO_BUF_INIT;
+    add_plain_path(&plain, path, length);
+    const char *text = plain.data ? plain.data : "";
+    uint32_t module = plain.failed
+                          ? PYRO_NO_VALUE
+                          : pyro_model_module(model, text, without_call_number(text, plain.length));
+    pyro_buf_free(&plain);
+    return module;
 }
 
 /* The comma after the key: the first one, unless the key repeats a path that contains commas. */
@@ -134,13 +161,7 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     const char *key_end = class_begin ? find_key_end(entry, class_begin) : NULL;
     if (!key_end)
         return 0;
-    pyro_buf plain = PYRO_BUF_INIT;
-    add_plain_path(&plain, key_end + 1, (size_t)(class_begin - key_end - 1));
-    size_t plain_length = without_call_number(plain.data, plain.length);
-    uint32_t module = plain.failed
-                          ? PYRO_NO_VALUE
-                          : pyro_model_module(model, plain.data ? plain.data : "", plain_length);
-    pyro_buf_free(&plain);
+    uint32_t module = module_of_path(model, key_end + 1, (size_t)(class_begin - key_end - 1));
     if (module == PYRO_NO_VALUE)
         return module;
     model->modules[module].is_called = true;
@@ -208,7 +229,7 @@ static size_t shared_entries(const pyro_model *model, const char *stack, size_t 
     for (*count = 0; *count < model->last_count; ++*count) {
         size_t end = model->last_ends[*count];
         if (end >= length || stack[end] != ';' ||
-            memcmp(model->last_stack + begin, stack + begin, end - begin) != 0)
+            memcmp(model->last_stack.data + begin, stack + begin, end - begin) != 0)
             break;
         /* A path may contain a semicolon: this one must end an entry here too. */
         if (entry_end(stack + begin, stack + length) != stack + end)
@@ -219,12 +240,11 @@ static size_t shared_entries(const pyro_model *model, const char *stack, size_t 
     return begin;
 }
 
-/* Reads the entries of a stack that has not been read before. */
+/* Reads the entries of a stack after those that it shares with the last one. */
 static pyro_place read_stack(pyro_model *model, const char *stack, size_t length)
 {
     pyro_place place = {0, PYRO_NO_VALUE};
     size_t count, begin = shared_entries(model, stack, length, &place, &count);
-    model->last_stack = stack;
     model->last_count = count;
     for (const char *at = stack + begin, *end = stack + length; at < end;) {
         const char *stop = entry_end(at, end);
@@ -242,17 +262,18 @@ static pyro_place read_stack(pyro_model *model, const char *stack, size_t length
 
 pyro_place pyro_model_place_of_stack(pyro_model *model, const char *stack, size_t length)
 {
-    /* Neighbouring nodes share their stack, so each text is read once. */
     static const pyro_place none = {PYRO_NO_VALUE, PYRO_NO_VALUE};
-    uint32_t id = pyro_intern_add(&model->stacks, stack, length);
-    if (id == PYRO_INTERN_NONE)
-        return none;
-    if (id < model->place_count)
-        return model->places[id];
-    if (!pyro_grow(&model->places, &model->place_capacity, id + 1u, sizeof *model->places))
-        return none;
-    model->place_count = id + 1u;
-    return model->places[id] = read_stack(model, pyro_intern_text(&model->stacks, id), length);
+    pyro_buf *last = &model->last_stack;
+    /* Neighbouring nodes share their stack. */
+    if (model->last_place.module != PYRO_NO_VALUE && last->length == length &&
+        !memcmp(last->data, stack, length))
+        return model->last_place;
+    model->last_place = read_stack(model, stack, length);
+    last->length = 0;
+    pyro_buf_add(last, stack, length);
+    if (last->failed)
+        return model->last_place = none;
+    return model->last_place;
 }
 
 uint32_t pyro_model_enter(pyro_model *model, uint32_t module)

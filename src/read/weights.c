@@ -63,7 +63,8 @@ static int add_parameter(pyro_model *model, const pyro_stored *stored, uint32_t 
         !pyro_grow(&model->parameters, &model->parameter_capacity, model->parameter_count + 1,
                    sizeof *model->parameters))
         return pyro_fail_memory(error);
-    pyro_role role = role_of(stored->name, stored->name_length);
+    pyro_role role = stored->is_buffer ? PYRO_ROLE_BUFFER
+                                       : role_of(stored->name, stored->name_length);
     model->graph->values[value].role = (uint8_t)role;
     model->parameters[model->parameter_count++] = (pyro_parameter){.path = path,
                                                                    .value = value,

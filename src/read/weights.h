@@ -1,4 +1,4 @@
-/* Models that are only weights: the readers of safetensors and GGUF add them one by one. */
+/* Models that are only weights: the readers of safetensors, GGUF and torch's archives add them one by one. */
 #ifndef PYRO_READ_WEIGHTS_H
 #define PYRO_READ_WEIGHTS_H
 
@@ -20,6 +20,7 @@ typedef struct pyro_stored {
     size_t rank;
     const int64_t *dims;
     int64_t bytes;
+    bool is_buffer; /* the format says so; otherwise the name may */
 } pyro_stored;
 
 /* Counts bytes by type, for the note about what a file stores. */

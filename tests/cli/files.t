@@ -17,8 +17,8 @@ pyrometer: bad-8-absurd-rank.pt2:models/model.json: expected no more than 64 dim
 pyrometer: bad-9-negative-size.pt2:models/model.json: expected a size of 0 or more, got -3 (at byte 1597)
 
 $ for file in other-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
-pyrometer: other-1-torchscript.pt: a TorchScript archive, which is unsupported; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
-pyrometer: other-2-checkpoint.pth: a pickled checkpoint: it has weights but no graph and is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
+pyrometer: other-1-torchscript.pt:m/data.pkl: invalid pickle at byte 2: no single value
+pyrometer: other-2-checkpoint.pth: an archive of torch without tensors; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-3-legacy-checkpoint.pth: a pickle, which is never unpickled; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-6-text.pt2: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip, ONNX, safetensors, GGUF); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 pyrometer: other-7-plain.zip: a zip archive without an exported program; export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")

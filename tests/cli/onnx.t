@@ -235,6 +235,8 @@ $ pyrometer cost weights/good-3-graph.gguf --seq 16 | grep -E "Model:|MACs:|Para
 
 $ for file in weights/bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
 pyrometer: weights/bad-1-truncated.safetensors: tensor 'model.layers.0.mlp.down_proj.weight' ends behind the end of the file: it is truncated
+pyrometer: weights/bad-10-storage.pth:m/data.pkl: a tensor of an unknown type (at byte 224)
+pyrometer: weights/bad-11-sizes.pth:m/data.pkl: tensor 'w' is too large
 pyrometer: weights/bad-2-header.safetensors: a safetensors header of 1048576 bytes, in a file of 32 bytes
 pyrometer: weights/bad-3-offsets.safetensors: tensor 'a': its offsets do not match its shape
 pyrometer: weights/bad-4-overlap.safetensors: tensors overlap

@@ -24,6 +24,7 @@ typedef enum expectation {
 } expectation;
 
 struct pyro_json {
+    pyro_json_token token; /* first: json.h reads it */
     pyro_json_window window;
     pyro_json_options options;
 
@@ -31,10 +32,7 @@ struct pyro_json {
     char *levels; /* the open brackets */
     size_t depth, level_capacity;
 
-    pyro_json_kind kind;
     int64_t token_offset;
-    char *text;
-    size_t length;
     bool is_integer;
     int64_t integer;
     char *ended_number; /* the byte behind a number that was made a NUL, and what it was */
@@ -45,7 +43,7 @@ struct pyro_json {
 static pyro_json_kind fail_at(pyro_json *json, int code, int64_t offset, const char *message)
 {
     pyro_json_window_fail(&json->window, code, offset, message);
-    return json->kind = PYRO_JSON_ERROR;
+    return json->token.kind = PYRO_JSON_ERROR;
 }
 
 static pyro_json_kind fail_format(pyro_json *json, const char *at, const char *message)
@@ -56,7 +54,7 @@ static pyro_json_kind fail_format(pyro_json *json, const char *at, const char *m
 static pyro_json_kind fail_long_token(pyro_json *json)
 {
     pyro_json_window_fail_long(&json->window, json->token_offset);
-    return json->kind = PYRO_JSON_ERROR;
+    return json->token.kind = PYRO_JSON_ERROR;
 }
 
 /* Fails with what is at `at` and what is expected there. */
@@ -96,7 +94,7 @@ static inline void begin_token(pyro_json *json)
 static inline pyro_json_kind end_value(pyro_json *json, pyro_json_kind kind)
 {
     json->expect = json->depth ? EXPECT_COMMA_OR_END : EXPECT_NOTHING;
-    return json->kind = kind;
+    return json->token.kind = kind;
 }
 
 /* Finds the closing quote and reads more input as needed; NULL on failure. */
@@ -144,15 +142,16 @@ static pyro_json_kind read_string(pyro_json *json)
     json->window.at = end + 1;
     if (json->skipping)
         return PYRO_JSON_STRING;
-    json->text = json->window.token + 1;
-    json->length = (size_t)(end - json->text);
+    json->token.text = json->window.token + 1;
+    json->token.length = (size_t)(end - json->token.text);
     const char *bad = NULL;
     if (beyond_ascii && !json->options.any_utf8 &&
-        (bad = pyro_json_find_bad_utf8(json->text, json->length)))
+        (bad = pyro_json_find_bad_utf8(json->token.text, json->token.length)))
         return fail_format(json, bad, "a string is not UTF-8");
-    if (escapes && (bad = pyro_json_unescape(json->text, &json->length)))
+    json->token.escapes = escapes;
+    if (escapes && (bad = pyro_json_unescape(json->token.text, &json->token.length)))
         return fail_format(json, bad, "invalid escape in a string");
-    json->text[json->length] = '\0';
+    json->token.text[json->token.length] = '\0';
     return PYRO_JSON_STRING;
 }
 
@@ -161,7 +160,7 @@ static pyro_json_kind read_key(pyro_json *json)
     if (read_string(json) == PYRO_JSON_ERROR)
         return PYRO_JSON_ERROR;
     json->expect = EXPECT_COLON;
-    return json->kind = PYRO_JSON_KEY;
+    return json->token.kind = PYRO_JSON_KEY;
 }
 
 static pyro_json_kind read_literal(pyro_json *json, const char *word, size_t length,
@@ -177,8 +176,8 @@ static pyro_json_kind read_literal(pyro_json *json, const char *word, size_t len
     if (same < length)
         return window->at + same == window->end ? unexpected(json, window->end, word)
                                                 : unexpected(json, window->at, "a value");
-    json->text = window->at;
-    json->length = length;
+    json->token.text = window->at;
+    json->token.length = length;
     json->is_integer = false;
     window->at += length;
     return end_value(json, kind);
@@ -194,7 +193,7 @@ static pyro_json_kind read_number(pyro_json *json)
         number = pyro_json_scan_number(window->token);
     }
     if (window->status != PYRO_OK)
-        return json->kind = PYRO_JSON_ERROR;
+        return json->token.kind = PYRO_JSON_ERROR;
     if ((size_t)(number.stop - window->token) > json->options.max_token_bytes)
         return fail_long_token(json);
     if (!number.end) {
@@ -202,9 +201,9 @@ static pyro_json_kind read_number(pyro_json *json)
             return read_literal(json, "-Infinity", 9, PYRO_JSON_NUMBER);
         return unexpected(json, number.stop, "a digit");
     }
-    json->text = window->token;
-    json->length = (size_t)(number.end - window->token);
-    window->at += json->length;
+    json->token.text = window->token;
+    json->token.length = (size_t)(number.end - window->token);
+    window->at += json->token.length;
     json->is_integer = number.is_integer;
     json->integer = number.integer;
     return end_value(json, PYRO_JSON_NUMBER);
@@ -223,7 +222,7 @@ static pyro_json_kind open_level(pyro_json *json, char bracket)
     json->levels[json->depth++] = bracket;
     json->window.at++;
     json->expect = bracket == '{' ? EXPECT_KEY_OR_END : EXPECT_VALUE_OR_END;
-    return json->kind = bracket == '{' ? PYRO_JSON_OBJECT : PYRO_JSON_ARRAY;
+    return json->token.kind = bracket == '{' ? PYRO_JSON_OBJECT : PYRO_JSON_ARRAY;
 }
 
 static inline bool in_object(const pyro_json *json)
@@ -275,7 +274,7 @@ static pyro_json_kind read_end(pyro_json *json)
     if (json->window.at != json->window.end)
         return unexpected(json, json->window.at, "the end of the document");
     begin_token(json);
-    return json->kind = json->window.status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
+    return json->token.kind = json->window.status == PYRO_OK ? PYRO_JSON_END : PYRO_JSON_ERROR;
 }
 
 /* After a value: reads a comma and the next token, or the end of the object or array. */
@@ -296,7 +295,7 @@ static pyro_json_kind read_next_item(pyro_json *json, char c)
 
 pyro_json_kind pyro_json_next(pyro_json *json)
 {
-    if (json->kind == PYRO_JSON_ERROR)
+    if (json->token.kind == PYRO_JSON_ERROR)
         return PYRO_JSON_ERROR;
     if (json->ended_number) {
         *json->ended_number = json->ended_byte;
@@ -354,7 +353,7 @@ static bool skip_rest(pyro_json *json)
 bool pyro_json_skip(pyro_json *json)
 {
     json->skipping = true;
-    pyro_json_kind kind = json->kind;
+    pyro_json_kind kind = json->token.kind;
     if (kind != PYRO_JSON_OBJECT && kind != PYRO_JSON_ARRAY) {
         kind = pyro_json_next(json);
         if (kind == PYRO_JSON_KEY)
@@ -364,7 +363,7 @@ bool pyro_json_skip(pyro_json *json)
     if (kind == PYRO_JSON_OBJECT || kind == PYRO_JSON_ARRAY)
         fine = skip_rest(json);
     json->skipping = false;
-    json->text = NULL;
+    json->token.text = NULL;
     return fine;
 }
 
@@ -385,7 +384,7 @@ int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options
         json->options.max_token_bytes = PTRDIFF_MAX;
     if (json->options.window_bytes == 0)
         json->options.window_bytes = DEFAULT_WINDOW_BYTES;
-    json->kind = PYRO_JSON_NULL;
+    json->token.kind = PYRO_JSON_NULL;
     int status = pyro_json_window_open(&json->window, source, json->options.window_bytes,
                                        json->options.max_token_bytes, error);
     if (status == PYRO_OK)
@@ -404,11 +403,6 @@ void pyro_json_close(pyro_json *json)
     free(json);
 }
 
-pyro_json_kind pyro_json_current(const pyro_json *json)
-{
-    return json->kind;
-}
-
 int pyro_json_status(const pyro_json *json)
 {
     return json->window.status;
@@ -416,34 +410,35 @@ int pyro_json_status(const pyro_json *json)
 
 static bool has_text(const pyro_json *json)
 {
-    return (json->kind == PYRO_JSON_KEY || json->kind == PYRO_JSON_STRING) && json->text;
+    return (json->token.kind == PYRO_JSON_KEY || json->token.kind == PYRO_JSON_STRING) &&
+           json->token.text;
 }
 
 const char *pyro_json_text(pyro_json *json, size_t *length)
 {
     if (length)
-        *length = has_text(json) ? json->length : 0;
-    return has_text(json) ? json->text : "";
+        *length = has_text(json) ? json->token.length : 0;
+    return has_text(json) ? json->token.text : "";
 }
 
 const char *pyro_json_number_text(pyro_json *json, size_t *length)
 {
-    bool number = json->kind == PYRO_JSON_NUMBER && json->text;
+    bool number = json->token.kind == PYRO_JSON_NUMBER && json->token.text;
     if (length)
-        *length = number ? json->length : 0;
+        *length = number ? json->token.length : 0;
     if (!number)
         return "";
     if (!json->ended_number) {
-        json->ended_number = json->text + json->length;
+        json->ended_number = json->token.text + json->token.length;
         json->ended_byte = *json->ended_number;
         *json->ended_number = '\0';
     }
-    return json->text;
+    return json->token.text;
 }
 
 bool pyro_json_int(pyro_json *json, int64_t *out)
 {
-    if (json->kind != PYRO_JSON_NUMBER || !json->is_integer)
+    if (json->token.kind != PYRO_JSON_NUMBER || !json->is_integer)
         return false;
     *out = json->integer;
     return true;
@@ -451,7 +446,7 @@ bool pyro_json_int(pyro_json *json, int64_t *out)
 
 bool pyro_json_double(pyro_json *json, double *out)
 {
-    if (json->kind != PYRO_JSON_NUMBER || !json->text)
+    if (json->token.kind != PYRO_JSON_NUMBER || !json->token.text)
         return false;
     return pyro_json_parse_double(pyro_json_number_text(json, NULL), out);
 }
@@ -464,11 +459,6 @@ int64_t pyro_json_offset(const pyro_json *json)
 size_t pyro_json_depth(const pyro_json *json)
 {
     return json->depth;
-}
-
-bool pyro_json_is(const pyro_json *json, const char *literal, size_t length)
-{
-    return has_text(json) && json->length == length && memcmp(json->text, literal, length) == 0;
 }
 
 /* The current token, for a message. */
@@ -486,19 +476,19 @@ static void describe(pyro_json *json, char *out, size_t size)
     };
     size_t length = 0;
     const char *text = "";
-    switch (json->kind) {
+    switch (json->token.kind) {
     case PYRO_JSON_KEY:
     case PYRO_JSON_STRING:
         text = pyro_json_text(json, &length);
-        snprintf(out, size, "%s \"%.40s%s\"", json->kind == PYRO_JSON_KEY ? "key" : "string", text,
-                 length > 40 ? "..." : "");
+        snprintf(out, size, "%s \"%.40s%s\"", json->token.kind == PYRO_JSON_KEY ? "key" : "string",
+                 text, length > 40 ? "..." : "");
         break;
     case PYRO_JSON_NUMBER:
         text = pyro_json_number_text(json, &length);
         snprintf(out, size, "%.40s%s", text, length > 40 ? "..." : "");
         break;
     default:
-        snprintf(out, size, "%s", names[json->kind]);
+        snprintf(out, size, "%s", names[json->token.kind]);
     }
 }
 

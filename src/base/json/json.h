@@ -33,6 +33,17 @@ typedef struct pyro_json_options {
 
 typedef struct pyro_json pyro_json;
 
+/*
+ * The current token: the head of a reader, so that the functions below, which readers of large files
+ * call several times per token, are inlined. Only json.c changes it.
+ */
+typedef struct pyro_json_token {
+    pyro_json_kind kind;
+    bool escapes; /* a text was written with escapes; only those can make a NUL */
+    char *text;   /* of a key, string or number; NULL if it was skipped */
+    size_t length;
+} pyro_json_token;
+
 /* Borrows the source. */
 int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options *options,
                    pyro_error *error);
@@ -44,7 +55,10 @@ void pyro_json_close(pyro_json *json);
  * that it caused.
  */
 pyro_json_kind pyro_json_next(pyro_json *json);
-pyro_json_kind pyro_json_current(const pyro_json *json);
+static inline pyro_json_kind pyro_json_current(const pyro_json *json)
+{
+    return ((const pyro_json_token *)json)->kind;
+}
 /* PYRO_OK, or the status behind PYRO_JSON_ERROR. */
 int pyro_json_status(const pyro_json *json);
 
@@ -68,7 +82,21 @@ int64_t pyro_json_offset(const pyro_json *json);
 size_t pyro_json_depth(const pyro_json *json);
 
 /* True if the current key or string, unescaped, equals this literal. */
-bool pyro_json_is(const pyro_json *json, const char *literal, size_t length);
+static inline bool pyro_json_is(const pyro_json *json, const char *literal, size_t length)
+{
+    const pyro_json_token *token = (const pyro_json_token *)json;
+    return token->length == length && token->text &&
+           (token->kind == PYRO_JSON_KEY || token->kind == PYRO_JSON_STRING) &&
+           memcmp(token->text, literal, length) == 0;
+}
+/* True if the current key or string contains a NUL character. */
+static inline bool pyro_json_has_nul(const pyro_json *json)
+{
+    const pyro_json_token *token = (const pyro_json_token *)json;
+    return token->escapes && token->text &&
+           (token->kind == PYRO_JSON_KEY || token->kind == PYRO_JSON_STRING) &&
+           memchr(token->text, '\0', token->length);
+}
 #define PYRO_JSON_IS(json, literal) pyro_json_is(json, literal, sizeof(literal) - 1)
 
 /*

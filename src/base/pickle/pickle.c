@@ -1,4 +1,7 @@
-/* Runs the opcodes of a pickle that make plain data, and writes the result as JSON. */
+/*
+ * Runs the opcodes of a pickle that make plain data, and writes the result as JSON. Where objects are
+ * described, imports and calls become data too: nothing is imported or called.
+ */
 #include "base/pickle/pickle.h"
 
 #include "base/containers/arena.h"
@@ -20,7 +23,8 @@ typedef enum value_kind {
     VALUE_REAL,
     VALUE_TEXT,
     VALUE_LIST, /* tuples too */
-    VALUE_DICT, /* items are keys and values in turn */
+    VALUE_DICT,   /* items are keys and values in turn */
+    VALUE_OBJECT, /* a described call; items as of a dict */
     VALUE_MARK
 } value_kind;
 
@@ -36,6 +40,7 @@ typedef struct value {
         struct {
             struct value **items;
             size_t count, capacity;
+            struct value *callee, *arguments, *state; /* of an object */
         };
     };
 } value;
@@ -50,6 +55,7 @@ typedef struct machine {
     value **containers; /* whose items are freed at the end */
     size_t container_count, container_capacity;
     size_t values;
+    bool describes; /* objects, instead of refusing them */
     pyro_error *error;
 } machine;
 
@@ -73,7 +79,7 @@ static value *make(machine *m, value_kind kind)
     if (!one)
         return NULL;
     one->kind = kind;
-    if (kind != VALUE_LIST && kind != VALUE_DICT)
+    if (kind != VALUE_LIST && kind != VALUE_DICT && kind != VALUE_OBJECT)
         return one;
     if (!pyro_grow(&m->containers, &m->container_capacity, m->container_count + 1,
                    sizeof *m->containers))
@@ -197,6 +203,11 @@ static int collect(machine *m, value_kind kind, size_t count)
     return PYRO_OK;
 }
 
+static bool can_hold(const value *container, value_kind kind)
+{
+    return container->kind == kind || (kind == VALUE_DICT && container->kind == VALUE_OBJECT);
+}
+
 /* Adds values to the container below them. */
 static int add_to(machine *m, value_kind kind, size_t count)
 {
@@ -204,7 +215,7 @@ static int add_to(machine *m, value_kind kind, size_t count)
     size_t first = count == SIZE_MAX ? mark + 1 : m->depth - count;
     size_t leave = count == SIZE_MAX ? mark : first;
     if ((count == SIZE_MAX && mark == SIZE_MAX) || (count != SIZE_MAX && m->depth < count) ||
-        !leave || m->stack[leave - 1]->kind != kind ||
+        !leave || !can_hold(m->stack[leave - 1], kind) ||
         (kind == VALUE_DICT && (m->depth - first) % 2))
         return fail(m, "values without their container");
     return fill(m, m->stack[leave - 1], first, leave) ? PYRO_OK : pyro_fail_memory(m->error);
@@ -240,6 +251,96 @@ static int skip(machine *m, size_t size)
     return size <= 8 && take(m, size, &ignored) ? PYRO_OK : fail(m, "it ends early");
 }
 
+/* The text up to the end of a line. */
+static bool take_line(machine *m, const char **text, size_t *length)
+{
+    const unsigned char *end = memchr(m->at, '\n', (size_t)(m->end - m->at));
+    if (!end)
+        return false;
+    *text = (const char *)m->at;
+    *length = (size_t)(end - m->at);
+    m->at = end + 1;
+    return true;
+}
+
+static int push_joined(machine *m, const char *scope, size_t scope_length, const char *name,
+                       size_t length)
+{
+    char *text = pyro_arena_alloc(&m->arena, scope_length + length + 2);
+    value *one = make(m, VALUE_TEXT);
+    if (!text || !push(m, one))
+        return pyro_fail_memory(m->error);
+    memcpy(text, scope, scope_length);
+    text[scope_length] = '.';
+    memcpy(text + scope_length + 1, name, length);
+    one->text = text;
+    one->length = scope_length + 1 + length;
+    return PYRO_OK;
+}
+
+/* An imported name becomes its text: "torch.FloatStorage". */
+static int push_import(machine *m, bool is_on_stack)
+{
+    const char *scope, *name;
+    size_t scope_length, length;
+    if (!is_on_stack) {
+        if (!take_line(m, &scope, &scope_length) || !take_line(m, &name, &length))
+            return fail(m, "it ends early");
+        return push_joined(m, scope, scope_length, name, length);
+    }
+    if (m->depth < 2 || m->stack[m->depth - 1]->kind != VALUE_TEXT ||
+        m->stack[m->depth - 2]->kind != VALUE_TEXT)
+        return fail(m, "an import without a name");
+    const value *module = m->stack[m->depth - 2], *member = m->stack[m->depth - 1];
+    m->depth -= 2;
+    return push_joined(m, module->text, module->length, member->text, member->length);
+}
+
+/* A call becomes an object of its callee and arguments; a storage has no callee. */
+static int push_object(machine *m, size_t taken)
+{
+    if (m->depth < taken || (taken == 2 && m->stack[m->depth - 2]->kind == VALUE_MARK))
+        return fail(m, "too few values");
+    value *one = make(m, VALUE_OBJECT);
+    if (!one)
+        return pyro_fail_memory(m->error);
+    one->arguments = m->stack[m->depth - 1];
+    one->callee = taken == 2 ? m->stack[m->depth - 2] : NULL;
+    m->depth -= taken;
+    return push(m, one) ? PYRO_OK : pyro_fail_memory(m->error);
+}
+
+static int set_state(machine *m)
+{
+    if (m->depth < 2 || m->stack[m->depth - 1]->kind == VALUE_MARK)
+        return fail(m, "too few values");
+    if (m->stack[m->depth - 2]->kind == VALUE_OBJECT)
+        m->stack[m->depth - 2]->state = m->stack[m->depth - 1];
+    m->depth--;
+    return PYRO_OK;
+}
+
+static int run_object(machine *m, unsigned char opcode)
+{
+    switch (opcode) {
+    case 'c':
+        return push_import(m, false);
+    case 0x93:
+        return push_import(m, true);
+    case 'Q': /* a storage */
+        return push_object(m, 1);
+    case 'R':
+    case 0x81:
+        return push_object(m, 2);
+    case 'b':
+        return set_state(m);
+    case '0':
+        return m->depth ? (m->depth--, PYRO_OK) : fail(m, "too few values");
+    default:
+        return fail(m, "an unsupported opcode");
+    }
+}
+
 static int run_container(machine *m, unsigned char opcode)
 {
     switch (opcode) {
@@ -264,6 +365,8 @@ static int run_container(machine *m, unsigned char opcode)
     case 'u':
         return add_to(m, VALUE_DICT, SIZE_MAX);
     default:
+        if (m->describes)
+            return run_object(m, opcode);
         return pyro_fail(m->error, PYRO_ERROR_UNSUPPORTED,
                          "the pickle is no plain data: opcode 0x%02x at byte %zu is refused, "
                          "because nothing in a pickle is executed",
@@ -337,7 +440,7 @@ static int write_value(machine *m, pyro_buf *out, const value *one, int depth);
 
 static int write_items(machine *m, pyro_buf *out, const value *one, int depth)
 {
-    bool is_dict = one->kind == VALUE_DICT;
+    bool is_dict = one->kind != VALUE_LIST;
     int status = PYRO_OK;
     pyro_buf_addc(out, is_dict ? '{' : '[');
     for (size_t i = 0; i < one->count && !status; i++) {
@@ -352,6 +455,33 @@ static int write_items(machine *m, pyro_buf *out, const value *one, int depth)
             status = write_value(m, out, item, depth + 1);
     }
     pyro_buf_addc(out, is_dict ? '}' : ']');
+    return status;
+}
+
+/* {"call": name, "arguments": ..., "items": {...}, "state": ...}; of a dict only the items. */
+static int write_object(machine *m, pyro_buf *out, const value *one, int depth)
+{
+    int status = PYRO_OK;
+    pyro_buf_addc(out, '{');
+    if (one->kind == VALUE_OBJECT) {
+        const value *callee = one->callee;
+        pyro_buf_adds(out, "\"call\":");
+        if (callee && callee->kind == VALUE_TEXT)
+            write_text(out, callee->text, callee->length);
+        else
+            pyro_buf_adds(out, "null");
+        pyro_buf_adds(out, ",\"arguments\":");
+        status = write_value(m, out, one->arguments, depth + 1);
+        pyro_buf_addc(out, ',');
+    }
+    pyro_buf_adds(out, "\"items\":");
+    if (!status)
+        status = write_items(m, out, one, depth);
+    if (!status && one->kind == VALUE_OBJECT && one->state) {
+        pyro_buf_adds(out, ",\"state\":");
+        status = write_value(m, out, one->state, depth + 1);
+    }
+    pyro_buf_addc(out, '}');
     return status;
 }
 
@@ -377,8 +507,10 @@ static int write_value(machine *m, pyro_buf *out, const value *one, int depth)
         write_text(out, one->text, one->length);
         return PYRO_OK;
     case VALUE_LIST:
-    case VALUE_DICT:
         return write_items(m, out, one, depth);
+    case VALUE_DICT:
+    case VALUE_OBJECT:
+        return m->describes ? write_object(m, out, one, depth) : write_items(m, out, one, depth);
     default:
         pyro_buf_adds(out, "null");
         return PYRO_OK;
@@ -391,9 +523,9 @@ bool pyro_is_pickle(const void *bytes, size_t size)
     return size >= 2 && head[0] == 0x80 && head[1] >= 2 && head[1] <= 5;
 }
 
-int pyro_pickle_to_json(pyro_buf *out, const void *bytes, size_t size, pyro_error *error)
+static int to_json(pyro_buf *out, const void *bytes, size_t size, bool describes, pyro_error *error)
 {
-    machine m = {.at = bytes, .begin = bytes, .error = error};
+    machine m = {.at = bytes, .begin = bytes, .describes = describes, .error = error};
     int status = PYRO_OK;
     bool is_over = false;
     m.end = m.begin + size;
@@ -419,4 +551,14 @@ int pyro_pickle_to_json(pyro_buf *out, const void *bytes, size_t size, pyro_erro
     free(m.memo);
     pyro_arena_free(&m.arena);
     return status;
+}
+
+int pyro_pickle_to_json(pyro_buf *out, const void *bytes, size_t size, pyro_error *error)
+{
+    return to_json(out, bytes, size, false, error);
+}
+
+int pyro_pickle_describe(pyro_buf *out, const void *bytes, size_t size, pyro_error *error)
+{
+    return to_json(out, bytes, size, true, error);
 }

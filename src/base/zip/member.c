@@ -293,3 +293,32 @@ int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_
     *out = &member->head;
     return PYRO_OK;
 }
+
+int pyro_zip_read_member(char **out, size_t *size, const pyro_zip *zip, const pyro_zip_entry *entry,
+                         int64_t most, pyro_error *error)
+{
+    pyro_source *source = NULL;
+    *out = NULL;
+    if (entry->size > most)
+        return pyro_fail(error, PYRO_ERROR_LIMIT, "%.150s: %lld bytes are more than the limit",
+                         entry->name, (long long)entry->size);
+    int status = pyro_zip_open_member(&source, zip, entry, error);
+    *size = (size_t)entry->size;
+    *out = status == PYRO_OK ? malloc(*size + 1) : NULL;
+    if (status == PYRO_OK && !*out)
+        status = pyro_fail_memory(error);
+    size_t taken = 0;
+    while (status == PYRO_OK && taken <= *size) {
+        /* One byte more than expected, so that the end and its checksum are reached. */
+        int64_t got = pyro_source_read(source, *out + taken, *size + 1 - taken, error);
+        if (got <= 0) {
+            status = got < 0 ? (int)got : PYRO_OK;
+            break;
+        }
+        taken += (size_t)got;
+    }
+    pyro_source_close(source);
+    if (status == PYRO_OK)
+        (*out)[*size] = '\0';
+    return status;
+}

@@ -35,6 +35,9 @@ const pyro_zip_entry *pyro_zip_find(const pyro_zip *zip, const char *name);
  */
 int pyro_zip_open_member(pyro_source **out, const pyro_zip *zip, const pyro_zip_entry *entry,
                          pyro_error *error);
+/* Reads a whole member of at most `most` bytes, NUL-terminated, to be freed. */
+int pyro_zip_read_member(char **out, size_t *size, const pyro_zip *zip, const pyro_zip_entry *entry,
+                         int64_t most, pyro_error *error);
 /* True when the bytes begin like a zip archive ("PK\3\4" or an empty one). */
 bool pyro_zip_is(const void *bytes, size_t size);
 

@@ -44,6 +44,23 @@ int pyro_walk_count_uncounted(pyro_walker *w, const char *target, const char *re
     return PYRO_OK;
 }
 
+/* Writes a size in decimal; returns its length. printf takes a fifth of the time of pricing. */
+static size_t write_size(char *out, int64_t size)
+{
+    char digits[20];
+    size_t count = 0;
+    uint64_t rest = size < 0 ? 0 - (uint64_t)size : (uint64_t)size;
+    do
+        digits[count++] = (char)('0' + rest % 10);
+    while (rest /= 10);
+    size_t length = 0;
+    if (size < 0)
+        out[length++] = '-';
+    while (count)
+        out[length++] = digits[--count];
+    return length;
+}
+
 /* The shape of the first output as text. */
 static const char *shape_text(pyro_walker *w, const pyro_call *call)
 {
@@ -51,10 +68,11 @@ static const char *shape_text(pyro_walker *w, const pyro_call *call)
         return "";
     char text[PYRO_MAX_RANK * 22];
     size_t length = 0;
-    text[0] = 0;
-    for (size_t d = 0; d < call->outputs[0].rank; d++)
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%" PRId64, d ? "x" : "",
-                                   call->outputs[0].dims[d]);
+    for (size_t d = 0; d < call->outputs[0].rank; d++) {
+        if (d)
+            text[length++] = 'x';
+        length += write_size(text + length, call->outputs[0].dims[d]);
+    }
     uint32_t id = pyro_intern_add(&w->cost->reasons, text, length);
     return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
 }

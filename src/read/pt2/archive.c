@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A thread decompresses larger programs while this one reads; below, starting it costs more. */
+enum { READ_AHEAD_BYTES = 8 << 20 };
+
 static const char flat_program[] = "serialized_exported_program.json";
 
 /* Length of the archive's root folder name, with its slash. */
@@ -248,6 +251,8 @@ int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro
     if (status < 0)
         return status;
     status = open_member(&source, zip, entry, error);
+    if (status == PYRO_OK && entry->method && entry->size > READ_AHEAD_BYTES)
+        status = pyro_source_open_readahead(&source, source, error);
     if (status == PYRO_OK)
         status = pyro_pt2_read_program(model, source, error);
     pyro_source_close(source);

@@ -19,9 +19,7 @@ bool pt2_failed(const pt2_reader *reader)
 /* Texts become C strings: one that contains a NUL is rejected, not truncated. */
 static bool is_whole(pt2_reader *reader, const char *what)
 {
-    size_t length;
-    const char *text = pyro_json_text(reader->json, &length);
-    if (!text || !memchr(text, '\0', length))
+    if (!pyro_json_has_nul(reader->json))
         return true;
     pyro_json_fail(reader->json, "%s contains a NUL character", what);
     return false;

@@ -3,30 +3,17 @@
 #include "base/source/source.h"
 #include "read/pt2/pt2.h"
 #include "read/pt2/strip.h"
+#include "read/torch_archive.h"
 #include <string.h>
 
 /* Reports what else a zip archive is. */
 static int refuse_zip(const pyro_zip *zip, pyro_error *error)
 {
-    bool pickle = false, script = false, compiled = false;
-    for (size_t i = 0; i < zip->count; i++) {
-        const char *name = zip->entries[i].name;
-        size_t length = strlen(name);
-        script |= strstr(name, "/code/") || !strcmp(name, "constants.pkl") ||
-                  (length > 14 && !strcmp(name + length - 14, "/constants.pkl"));
-        pickle |= length >= 8 && !strcmp(name + length - 8, "data.pkl");
-        compiled |= strstr(name, "aotinductor/") != NULL;
-    }
-    if (compiled)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "an AOTInductor package without its exported program; " PYRO_EXPORT_HINT);
-    if (script)
-        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
-                         "a TorchScript archive, which is unsupported; " PYRO_EXPORT_HINT);
-    if (pickle)
-        return pyro_fail(
-            error, PYRO_ERROR_UNSUPPORTED,
-            "a pickled checkpoint: it has weights but no graph and is never unpickled; " PYRO_EXPORT_HINT);
+    for (size_t i = 0; i < zip->count; i++)
+        if (strstr(zip->entries[i].name, "aotinductor/"))
+            return pyro_fail(
+                error, PYRO_ERROR_UNSUPPORTED,
+                "an AOTInductor package without its exported program; " PYRO_EXPORT_HINT);
     return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
                      "a zip archive without an exported program; " PYRO_EXPORT_HINT);
 }
@@ -51,7 +38,9 @@ int pyro_pt2_open_zip(const pyro_opening *opening, pyro_error *error)
     if (status < 0)
         return status;
     if (!pyro_pt2_is(&zip)) {
-        status = refuse_zip(&zip, error);
+        status = pyro_torch_archive_find(&zip) && !opening->stripped
+                     ? pyro_torch_archive_open(opening->model, &zip, error)
+                     : refuse_zip(&zip, error);
     } else if (!opening->stripped) {
         status = pyro_pt2_open(opening->model, &zip, opening->name, error);
     } else {

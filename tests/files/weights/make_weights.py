@@ -1,12 +1,17 @@
-"""Writes the files of this folder: safetensors and GGUF, valid ones and damaged ones.
+"""Writes the files of this folder: safetensors, GGUF and torch archives, valid and damaged ones.
 
 usage: python tests/files/weights/make_weights.py [FOLDER]
 """
 
+import collections
+import io
 import json
 import pathlib
+import pickle
 import struct
 import sys
+import types
+import zipfile
 
 ONE_BLOCK = {"block_count": 1}
 
@@ -60,6 +65,79 @@ def whole_model() -> bytes:
     return gguf(tensors, numbers=numbers)
 
 
+class Storage:
+    """A storage of torch: a persistent id in the pickle."""
+
+    def __init__(self, kind: str, key: str, count: int):
+        self.kind, self.key, self.count = kind, key, count
+
+
+class Tensor:
+    """A tensor of torch, which pickles as the call that rebuilds it."""
+
+    def __init__(self, storage: Storage, sizes: tuple[int, ...]):
+        self.storage, self.sizes = storage, sizes
+
+    def __reduce__(self):
+        strides = tuple(1 for _ in self.sizes)
+        hooks = collections.OrderedDict()
+        return named("torch._utils", "_rebuild_tensor_v2"), (
+            self.storage, 0, self.sizes, strides, True, hooks
+        )  # fmt: skip
+
+
+def named(module: str, name: str, base: type = object):
+    """A class of that name, which pickle finds without the package that defines it."""
+    for end in range(1, module.count(".") + 2):
+        part = ".".join(module.split(".")[:end])
+        found = sys.modules.setdefault(part, types.ModuleType(part))
+    if not hasattr(found, name):
+        setattr(found, name, type(name, (base,), {"__module__": module}))
+    return getattr(found, name)
+
+
+class Pickler(pickle.Pickler):
+    def persistent_id(self, one):
+        if not isinstance(one, Storage):
+            return None
+        return ("storage", named("torch", one.kind), one.key, "cpu", one.count)
+
+
+def torch_archive(content, code: dict[str, str]) -> bytes:
+    data, out = io.BytesIO(), io.BytesIO()
+    Pickler(data, 2).dump(content)
+    members = {"m/data.pkl": data.getvalue(), "m/version": b"3\n"}
+    members.update({f"m/code/{name}": text.encode() for name, text in code.items()})
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, content in sorted(members.items()):
+            archive.writestr(zipfile.ZipInfo(name), content)
+    return out.getvalue()
+
+
+def module(kind: str, **attributes):
+    one = named("__torch__", kind)()
+    one.__dict__.update(attributes)
+    return one
+
+
+def script() -> bytes:
+    """A TorchScript archive: a linear layer, a buffer that its code declares, a tied weight."""
+    weight = Storage("FloatStorage", "0", 32)
+    linear = module("Linear", weight=Tensor(weight, (4, 8)), training=False)
+    table = Tensor(Storage("LongStorage", "1", 5), (5,))
+    net = module("Net", first=linear, tied=Tensor(weight, (4, 8)), table=table)
+    code = 'class Net(Module):\n  __parameters__ = ["tied", ]\n  __buffers__ = ["table", ]\n'
+    return torch_archive(net, {"__torch__.py": code})
+
+
+def state() -> bytes:
+    """A state dict of torch.save."""
+    items = collections.OrderedDict()
+    items["conv.weight"] = Tensor(Storage("HalfStorage", "0", 24), (2, 3, 2, 2))
+    items["norm.running_mean"] = Tensor(Storage("FloatStorage", "1", 2), (2,))
+    return torch_archive({"epoch": 3, "state": items}, {})
+
+
 def files() -> dict[str, bytes]:
     header = {
         "__metadata__": {"format": "pt"},
@@ -76,6 +154,12 @@ def files() -> dict[str, bytes]:
         "good-1.safetensors": safetensors(header, 144),
         "good-2.gguf": gguf(blocks),
         "good-3-graph.gguf": whole_model(),
+        "good-4-script.pt": script(),
+        "good-5-state.pth": state(),
+        "bad-10-storage.pth": torch_archive({"w": Tensor(Storage("OddStorage", "0", 1), (1,))}, {}),
+        "bad-11-sizes.pth": torch_archive(
+            {"w": Tensor(Storage("FloatStorage", "0", 1), (1 << 62, 4))}, {}
+        ),
         "bad-1-truncated.safetensors": safetensors(header, 100),
         "bad-2-header.safetensors": struct.pack("<Q", 1 << 20) + b'{"a": 1}' + bytes(16),
         "bad-3-offsets.safetensors": safetensors({"a": entry("F32", [3], 0, 8)}, 8),

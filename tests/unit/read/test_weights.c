@@ -1,4 +1,4 @@
-/* Tests of files that are only weights: safetensors and GGUF. */
+/* Tests of files that are only weights: safetensors, GGUF and archives of torch. */
 #include "read/weights.h"
 
 #include "unit.h"
@@ -36,6 +36,9 @@ static void test_good_files(void **unused)
     expect_totals("good-1.safetensors", 68, 144);
     /* Q4_K: 144 bytes, Q6_K: 210 bytes per 256 values */
     expect_totals("good-2.gguf", 256 * 8 + 256 * 256 + 256, 8 * 144 + 256 * 210 + 256 * 4);
+    /* One weight with two names; what the code declares as a buffer, and running statistics. */
+    expect_totals("good-4-script.pt", 32, 128);
+    expect_totals("good-5-state.pth", 24, 48);
 }
 
 /* Metadata that describes a decoder gives its graph; the bytes are those of the blocks. */
@@ -77,6 +80,8 @@ static void test_bad_files(void **unused)
         {"bad-7-unknown-type.gguf", "unknown type 99"},
         {"bad-8-version.gguf", "version 9"},
         {"bad-9-blocks.gguf", "whole blocks"},
+        {"bad-10-storage.pth", "unknown type"},
+        {"bad-11-sizes.pth", "too large"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         pyro_model *model;
@@ -92,7 +97,8 @@ static void test_bad_files(void **unused)
 static void test_damage(void **unused)
 {
     (void)unused;
-    static const char *const names[] = {"good-1.safetensors", "good-2.gguf", "good-3-graph.gguf"};
+    static const char *const names[] = {"good-1.safetensors", "good-2.gguf", "good-3-graph.gguf",
+                                        "good-4-script.pt", "good-5-state.pth"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char data[4096], copy[4096];
         FILE *file = fopen(file_path(names[i]), "rb");

@@ -59,6 +59,28 @@ static void code_is_refused(void **state)
     assert_int_equal(CONVERT("\x80\x02}}b.", json), PYRO_ERROR_UNSUPPORTED);
 }
 
+/* Imports and calls become data. */
+static void objects_are_described(void **state)
+{
+    (void)state;
+    static const char call[] = "\x80\x02"
+                               "cposix\nsystem\nX\x02\x00\x00\x00id\x85R}X\x01\x00\x00\x00kK\x01"
+                               "sb.";
+    static const char storage[] = "\x80\x02K\x07Q.";
+    pyro_buf out = PYRO_BUF_INIT;
+    pyro_error error;
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_pickle_describe(&out, call, sizeof call - 1, &error), PYRO_OK);
+    assert_string_equal(out.data, "{\"call\":\"posix.system\",\"arguments\":[\"id\"],"
+                                  "\"items\":{},\"state\":{\"items\":{\"k\":1}}}");
+    for (size_t size = 0; size < sizeof call - 1; size++)
+        assert_int_not_equal(pyro_pickle_describe(&out, call, size, &error), PYRO_OK);
+    out.length = 0;
+    assert_int_equal(pyro_pickle_describe(&out, storage, sizeof storage - 1, &error), PYRO_OK);
+    assert_string_equal(out.data, "{\"call\":null,\"arguments\":7,\"items\":{}}");
+    pyro_buf_free(&out);
+}
+
 static void damage_is_an_error(void **state)
 {
     (void)state;
@@ -87,6 +109,7 @@ static void damage_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(plain_data),
     cmocka_unit_test(code_is_refused),
+    cmocka_unit_test(objects_are_described),
     cmocka_unit_test(damage_is_an_error),
 };
 
