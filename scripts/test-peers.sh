@@ -19,6 +19,16 @@ make_environment() {
 # `test-peers.sh --answers` remakes the stored results of tools that the ordinary tests compare with.
 if [ "${1:-}" = --answers ]; then
     make_environment otava
+    if [ -z "${PYRO_OTAVA:-}" ]; then
+        # The source archive has the samples of Otava's own tests; the wheel does not.
+        if [ ! -d build/peers/otava-source ]; then
+            build/peers/otava/bin/python -m pip --disable-pip-version-check download --quiet \
+                --no-deps --no-binary :all: -d build/peers "$(grep -v '^#' requirements/peers-otava.txt)"
+            mkdir build/peers/otava-source
+            tar -xzf build/peers/apache_otava-*.tar.gz -C build/peers/otava-source --strip-components 1
+        fi
+        export PYRO_OTAVA=build/peers/otava-source
+    fi
     build/peers/otava/bin/python tests/python/history/make_otava_answers.py
     exit 0
 fi

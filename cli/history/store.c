@@ -4,7 +4,9 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/message.h"
+#include "history/database/location.h"
 #include "history/history.h"
+#include "history/run.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,12 +32,10 @@ const pyro_option pyro_history_store_options[] = {
 char *pyro_history_hide_password(const char *database)
 {
     char *copy = database ? strdup(database) : NULL;
-    char *start = copy ? strstr(copy, "://") : NULL, *at = start ? strrchr(start, '@') : NULL;
-    char *colon = start ? strchr(start + 3, ':') : NULL;
 
-    if (at && colon && colon < at)
-        /* Options point into argv, which may be written. */
-        memset((char *)database + (colon - copy) + 1, '*', (size_t)(at - colon - 1));
+    /* Options point into argv, which may be written. */
+    if (copy)
+        pyro_location_mask((char *)database);
     return copy;
 }
 
@@ -63,35 +63,50 @@ static char *keep_for_later(const char *json, size_t size)
     return NULL;
 }
 
-static int store_json(const char *database, const char *json, size_t size, pyro_error *error)
+/* The result as it would be stored: labels of the folder and commit here must not get lost. */
+static char *keep_runs(const pyro_runs *runs)
 {
-    pyro_run_labels labels = {0};
+    pyro_buf text = PYRO_BUF_INIT;
+    char *path = NULL;
+
+    if (runs->count > 0 && pyro_runs_write(&text, runs, NULL) == PYRO_OK)
+        path = keep_for_later(text.data, text.length);
+    pyro_buf_free(&text);
+    return path;
+}
+
+static int store_runs(const char *database, const pyro_runs *runs, pyro_error *error)
+{
     pyro_history *history = NULL;
-    pyro_runs runs;
     size_t added;
-    int status = pyro_runs_parse(&runs, json, size, error);
+    int status = pyro_history_open(&history, database, false, error);
 
     if (status == PYRO_OK)
-        status = pyro_runs_label(&runs, &labels, error);
-    if (status == PYRO_OK)
-        status = pyro_history_open(&history, database, false, error);
-    if (status == PYRO_OK)
-        status = pyro_history_add_all(history, &runs, &added, error);
+        status = pyro_history_add_all(history, runs, &added, error);
     pyro_history_close(history);
-    pyro_runs_free(&runs);
     return status;
 }
 
 void pyro_history_store(const pyro_history_store_values *values, const char *json, size_t size)
 {
+    pyro_run_labels labels = {0};
+    pyro_runs runs;
     pyro_error error;
 
     pyro_error_clear(&error);
-    if (store_json(values->database, json, size, &error) == PYRO_OK)
-        return;
-    char *kept = keep_for_later(json, size);
-    pyro_common_complain("the result is not in the history: %s; %s%s%s", error.message,
-                         kept ? "it is kept in " : "and it could not be written to a file",
-                         kept ? kept : "", kept ? " (pyrometer history add takes that file)" : "");
-    free(kept);
+    int status = pyro_runs_parse(&runs, json, size, &error);
+    if (status == PYRO_OK)
+        status = pyro_runs_label(&runs, &labels, &error);
+    if (status == PYRO_OK)
+        status = store_runs(values->database, &runs, &error);
+    if (status != PYRO_OK) {
+        char *kept = keep_runs(&runs);
+
+        pyro_common_complain("the result is not in the history: %s; %s%s%s", error.message,
+                             kept ? "it is kept in " : "and it could not be written to a file",
+                             kept ? kept : "",
+                             kept ? " (pyrometer history add takes that file)" : "");
+        free(kept);
+    }
+    pyro_runs_free(&runs);
 }

@@ -17,6 +17,12 @@ extern "C" {
 
 #define PYRO_HISTORY_SCHEMA "pyrometer.history/1"
 
+/* Statistics of samples; NaN where they are unknown. */
+typedef struct pyro_run_statistics {
+    size_t count; /* of the samples */
+    double mean, median, stddev, lowest, highest, p95, p99;
+} pyro_run_statistics;
+
 /* One metric of one benchmark in a run. */
 typedef struct pyro_run_metric {
     const char *benchmark, *metric, *unit;
@@ -25,6 +31,7 @@ typedef struct pyro_run_metric {
     const double *samples; /* in the order of measurement; NULL if only `value` is known */
     size_t count;
     double value; /* of a metric without samples */
+    const pyro_run_statistics *statistics; /* of samples that were removed; NULL: none */
 } pyro_run_metric;
 
 /* What one measurement gave: a result of bench or of another tool, a trace, a cost. Owns all. */
@@ -36,6 +43,8 @@ typedef struct pyro_run {
     const char *fingerprint; /* everything known about the machine, as a hash; "" if unknown */
     const char *machine; /* the same in words */
     int64_t time_ns; /* since 1970, UTC; 0: unknown */
+    int64_t file_time_ns; /* stands for an unknown time; the same result may be in several files */
+    const char *key; /* of an exported run: what it is stored by; "": by its content */
     pyro_run_metric *metrics;
     size_t metric_count;
     struct pyro_run_store *store; /* internal */
@@ -131,6 +140,7 @@ typedef struct pyro_history_point {
     int64_t run; /* number of the run */
     const char *commit, *branch, *tags, *tool, *kind, *method;
     const char *machine_class, *fingerprint, *machine;
+    const char *key; /* of its run; NULL unless all metrics are read with their samples */
     int64_t time_ns, added_ns;
     size_t count; /* samples; 0: a single value */
     double mean, median, stddev, lowest, highest, p95, p99; /* NaN: unknown */

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "history/database/location.h"
 #include "history/run.h"
 #include "history/schema.h"
 
@@ -42,11 +43,6 @@ int64_t pyro_history_now_ns(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static bool is_file(const char *location)
-{
-    return !strstr(location, "://");
-}
-
 /* The folder of the default file may be missing; that of a file that the user names may not. */
 static int make_default_folder(const char *path, pyro_error *error)
 {
@@ -63,7 +59,7 @@ static int make_default_folder(const char *path, pyro_error *error)
 static int open_database(pyro_history *history, const char *location, bool read_only,
                          pyro_error *error)
 {
-    if (read_only && is_file(location) && access(location, F_OK) != 0)
+    if (read_only && !pyro_location_is_server(location) && access(location, F_OK) != 0)
         return pyro_fail(error, PYRO_ERROR_NOT_FOUND,
                          "%.300s: no history here; pyrometer history add makes one", location);
     bool is_older = false;
@@ -187,7 +183,7 @@ static int store_metric(pyro_database *database, const pyro_run *run, int64_t ru
         return status;
     pyro_sql_value parameters[] = {
         pyro_sql_integer(series),  pyro_sql_integer(run_id),
-        pyro_sql_integer(method),  pyro_sql_integer(metric->samples ? (int64_t)metric->count : 0),
+        pyro_sql_integer(method),  pyro_sql_integer((int64_t)of.count),
         pyro_sql_real(of.mean),    pyro_sql_real(of.median),
         pyro_sql_real(of.stddev),  pyro_sql_real(of.lowest),
         pyro_sql_real(of.highest), pyro_sql_real(of.p95),
@@ -219,6 +215,7 @@ static int store_run(pyro_database *database, const pyro_run *run, bool *is_new,
 {
     char key[PYRO_SHA256_HEX];
     int64_t machine = 0, run_id = 0, now_ns = pyro_history_now_ns();
+    int64_t time_ns = run->time_ns != 0 ? run->time_ns : run->file_time_ns;
     bool found;
 
     pyro_run_key(run, key);
@@ -229,7 +226,7 @@ static int store_run(pyro_database *database, const pyro_run *run, bool *is_new,
     pyro_sql_value parameters[] = {
         pyro_sql_text(key),          pyro_sql_text(run->kind),
         pyro_sql_text(run->project), pyro_sql_text(run->commit),
-        pyro_sql_text(run->branch),  pyro_sql_integer(run->time_ns != 0 ? run->time_ns : now_ns),
+        pyro_sql_text(run->branch),  pyro_sql_integer(time_ns != 0 ? time_ns : now_ns),
         pyro_sql_integer(now_ns),    pyro_sql_integer(machine),
         pyro_sql_text(run->tool),    pyro_sql_text(run->tags)};
     status = pyro_database_run(

@@ -66,8 +66,10 @@ static int label_run(pyro_run *run, const pyro_run_labels *labels, const surroun
         status = pyro_run_set(run, &run->tags, labels->tags, error);
     if (labels->time_ns != 0)
         run->time_ns = labels->time_ns;
-    else if (run->time_ns == 0)
-        run->time_ns = labels->file_time_ns;
+    run->file_time_ns = labels->file_time_ns;
+    /* With another label it is another result. */
+    if (labels->project || labels->commit || labels->machine || labels->time_ns != 0)
+        run->key = "";
     return status;
 }
 

@@ -144,6 +144,12 @@ static bool is_wanted(const pyro_history_query *query, const pyro_history_point 
            (query->until_ns == 0 || point->time_ns <= query->until_ns);
 }
 
+/* A run without some of its metrics is not what its key stands for. */
+static bool reads_whole_runs(const pyro_history_query *query)
+{
+    return query->with_samples && !query->benchmark && !query->metric;
+}
+
 static bool read_labels(reading *r, pyro_history_point *point, const pyro_sql_value *cells)
 {
     const char **members[] = {&point->commit, &point->branch, &point->tags, &point->tool,
@@ -159,7 +165,10 @@ static bool read_labels(reading *r, pyro_history_point *point, const pyro_sql_va
     point->fingerprint = machine->texts[1];
     point->machine = machine->texts[2];
     point->method = find_shared(&r->methods, pyro_sql_get_integer(&cells[9]))->texts[0];
-    return true;
+    if (!reads_whole_runs(r->query))
+        return true;
+    point->key = pyro_lines_text(r->store, pyro_sql_get_text(&cells[18]));
+    return point->key;
 }
 
 static int take_point(void *user, const pyro_sql_value *cells, size_t count, pyro_error *error)
@@ -219,15 +228,19 @@ static int take_samples(void *user, const pyro_sql_value *cells, size_t count, p
     return PYRO_OK;
 }
 
+/* In the order that take_point() expects. */
+#define POINT_COLUMNS                                                                              \
+    "r.id, r.commit_id, r.branch, r.tags, r.tool, r.kind, r.time_ns, r.added_ns, r.machine, "      \
+    "p.method, p.sample_count, p.mean, p.median, p.stddev, p.lowest, p.highest, p.p95, p.p99"
+#define POINT_ROWS " FROM points p JOIN runs r ON r.id = p.run WHERE p.series = $1 ORDER BY p.run"
+
 static int read_points(reading *r, pyro_database *database, pyro_error *error)
 {
     pyro_sql_value parameters[] = {pyro_sql_integer(r->line->series)};
-    int status = pyro_database_run(
-        database,
-        "SELECT r.id, r.commit_id, r.branch, r.tags, r.tool, r.kind, r.time_ns, r.added_ns, "
-        "r.machine, p.method, p.sample_count, p.mean, p.median, p.stddev, p.lowest, p.highest, "
-        "p.p95, p.p99 FROM points p JOIN runs r ON r.id = p.run WHERE p.series = $1 ORDER BY p.run",
-        parameters, 1, take_point, r, error);
+    const char *sql = reads_whole_runs(r->query)
+                          ? "SELECT " POINT_COLUMNS ", r.content_key" POINT_ROWS
+                          : "SELECT " POINT_COLUMNS POINT_ROWS;
+    int status = pyro_database_run(database, sql, parameters, 1, take_point, r, error);
 
     if (status == PYRO_OK && r->query->with_samples)
         status = pyro_database_run(database,

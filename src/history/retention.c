@@ -140,7 +140,11 @@ int pyro_history_collect(pyro_history *history, const pyro_retention *retention,
     status = collect(history->database, retention, out, error);
     if (status == PYRO_OK && retention->only_count)
         return pyro_database_execute(history->database, "ROLLBACK", error);
-    return pyro_database_end(history->database, status, error);
+    status = pyro_database_end(history->database, status, error);
+    /* Another program may be reading, or the disk may be full: the file stays as large as it is. */
+    if (status == PYRO_OK && history->database->kind->compact)
+        pyro_database_execute(history->database, history->database->kind->compact, NULL);
+    return status;
 }
 
 int pyro_retention_parse(pyro_retention *out, const char *keep_samples, const char *keep_all,

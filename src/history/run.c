@@ -6,6 +6,7 @@
 #include "bench/statistics/statistics.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ int pyro_run_new(pyro_run **out, const char *kind, pyro_error *error)
                             .machine_class = "",
                             .fingerprint = "",
                             .machine = "",
+                            .key = "",
                             .store = store};
     int status = pyro_run_set(&store->run, &store->run.kind, kind, error);
     if (status == PYRO_OK)
@@ -105,6 +107,14 @@ int pyro_run_add_metric(pyro_run *run, const pyro_run_metric *metric, pyro_error
         memcpy(samples, metric->samples, metric->count * sizeof *samples);
         copy.samples = samples;
     }
+    if (copy.statistics) {
+        pyro_run_statistics *statistics = pyro_arena_alloc(&run->store->arena, sizeof *statistics);
+
+        if (!statistics)
+            return pyro_fail_memory(error);
+        *statistics = *copy.statistics;
+        copy.statistics = statistics;
+    }
     if (!pyro_grow(&run->metrics, &run->store->metric_capacity, run->metric_count + 1,
                    sizeof *run->metrics))
         return pyro_fail_memory(error);
@@ -125,6 +135,10 @@ void pyro_run_key(const pyro_run *run, char hex[PYRO_SHA256_HEX])
 {
     pyro_sha256 hash;
 
+    if (run->key[0] != '\0') {
+        snprintf(hex, PYRO_SHA256_HEX, "%s", run->key);
+        return;
+    }
     pyro_sha256_init(&hash);
     hash_text(&hash, run->kind);
     hash_text(&hash, run->project);
@@ -153,7 +167,9 @@ int pyro_run_summarize(pyro_run_statistics *out, const pyro_run_metric *metric, 
 {
     size_t count = metric->samples ? metric->count : 0;
 
-    *out = (pyro_run_statistics){metric->value, metric->value, NAN, NAN, NAN, NAN, NAN};
+    *out = (pyro_run_statistics){0, metric->value, metric->value, NAN, NAN, NAN, NAN, NAN};
+    if (count == 0 && metric->statistics)
+        *out = *metric->statistics;
     if (count == 0)
         return PYRO_OK;
     double *sorted = malloc(count * sizeof *sorted);
@@ -161,7 +177,8 @@ int pyro_run_summarize(pyro_run_statistics *out, const pyro_run_metric *metric, 
         return pyro_fail_memory(error);
     memcpy(sorted, metric->samples, count * sizeof *sorted);
     pyro_sort_samples(sorted, count);
-    *out = (pyro_run_statistics){.mean = pyro_mean(metric->samples, count),
+    *out = (pyro_run_statistics){.count = count,
+                                 .mean = pyro_mean(metric->samples, count),
                                  .median = pyro_sample_quantile(sorted, count, 0.5),
                                  .stddev = pyro_stddev(metric->samples, count),
                                  .lowest = sorted[0],

@@ -157,6 +157,12 @@ $ pyrometer history gc --db $TMP/h.db --keep-samples 1d --keep-all 1d; pyrometer
 removed 9 sets of samples, 51 metrics rolled up, 0 old metrics, 51 empty results
 10
 
+# An export keeps the statistics of removed samples, and knows which results are the same.
+$ pyrometer history export --db $TMP/h.db -q -o $TMP/old.json && pyrometer history import $TMP/old.json --db $TMP/h.db && pyrometer history import $TMP/old.json --db $TMP/old.db && pyrometer history export --db $TMP/old.db -q -o $TMP/old2.json && sed -i '/"result"/d' $TMP/old.json $TMP/old2.json && cmp $TMP/old.json $TMP/old2.json && grep -c '"p99": [0-9]' $TMP/old2.json
+$TMP/old.json: added 0 results (pyrometer history), 9 already there
+$TMP/old.json: added 9 results (pyrometer history)
+9
+
 $ pyrometer history gc --db $TMP/h.db --keep-samples soon
 pyrometer: --keep-samples soon: expected a duration such as 90d, 12h or 2w
 [2]
@@ -179,6 +185,11 @@ $ pyrometer history export --db $TMP/tools.db --format json | grep -e '"benchmar
 "machine_class":"unknown","benchmark":"RustBenchmark:fib_20","metric":"latency","unit":"ms","better":"lower","value":0.024149,
 "machine_class":"unknown","benchmark":"RustBenchmark:requests","metric":"value","unit":"req","better":"higher","value":1200,
 "machine_class":"unknown","benchmark":"resnet18:latency","metric":"latency","unit":"ms","better":"lower","value":12.5,"benchmark":"resnet18:memory","metric":"value","unit":"bytes","better":"lower","value":104857600,
+
+# A file without a time of its own is the same result wherever it is copied to.
+$ cp history/hyperfine.json $TMP/copy.json && touch -d 2026-01-01 $TMP/copy.json && pyrometer history add $TMP/copy.json --db $TMP/tools2.db --project demo --commit abc && touch $TMP/copy.json && pyrometer history add $TMP/copy.json --db $TMP/tools2.db --project demo --commit abc
+$TMP/copy.json: added 1 result (hyperfine)
+$TMP/copy.json: added 0 results (hyperfine), 1 already there
 
 # Our own: traces and costs.
 $ pyrometer trace trace/good-10-odd-names.json.gz -q --history --db $TMP/own.db > $TMP/out && pyrometer cost resnet18 -q -o $TMP/cost.json && pyrometer history add $TMP/cost.json --db $TMP/own.db -q && pyrometer history export --db $TMP/own.db --format csv | cut -d, -f4-7,13
@@ -216,6 +227,13 @@ $ echo text > $TMP/no.db; pyrometer history list --db $TMP/no.db
 pyrometer: $TMP/no.db: damaged, or not a history: file is not a database; restore a copy
 [2]
 
-$ pyrometer history list --db postgresql://user:secret@127.0.0.1:1/db 2>&1 | grep -c secret
-0
-[1]
+# No password in a message, wherever it is in the address.
+$ for u in postgresql://user:secret@127.0.0.1:1/db 'postgresql://user:se?cret@127.0.0.1:1/db' 'postgresql://user@127.0.0.1:1/db?password=secret'; do pyrometer history list --db "$u"; done 2>&1 | cut -d: -f1-4 | sort -u
+pyrometer: postgresql://user@127.0.0.1:1/db
+
+$ for u in mysql://user:secret@host/db postgresql://user:a@secret@host/db postgresql://user:a/secret@host/db postgresql://user:secret%zz@host/db; do pyrometer history list --db "$u"; done
+pyrometer: unsupported server: a history is a file, or postgresql://USER@HOST/NAME
+pyrometer: invalid user or password in the address: write % as %25, / as %2F and @ as %40
+pyrometer: invalid user or password in the address: write % as %25, / as %2F and @ as %40
+pyrometer: invalid user or password in the address: write % as %25, / as %2F and @ as %40
+[2]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import re
 import subprocess
+import urllib.parse
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -176,14 +179,16 @@ class History:
         if tool is None:
             raise Error("the tool pyrometer is missing; pip install pyrometer installs it")
         words = [tool, "history", "bisect", "--format", "json", "-q"]
-        options = {
-            "--good": good, "--bad": bad, "--change": change, "--setup": setup,
-            "--db": self._db if change is not None else None,
-        }  # fmt: skip
+        db, environment = _without_password(self._db if change is not None else None)
+        options = {"--good": good, "--bad": bad, "--change": change, "--setup": setup, "--db": db}
         for name, value in options.items():
             words += [name, value] if value is not None else []
         done = subprocess.run(
-            [*words, "--", *commands], capture_output=True, text=True, check=False
+            [*words, "--", *commands],
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, **environment},
         )
         if not done.stdout:
             raise Error(done.stderr.strip().removeprefix("pyrometer: ") or "bisect failed")
@@ -270,7 +275,24 @@ def _as_json(result: Any) -> bytes:
     return json.dumps(document).encode()
 
 
+def _without_password(db: str | None) -> tuple[str | None, dict[str, str]]:
+    """An address for a command line, which other users can read; the password is a variable."""
+    found = re.match(r"(postgres(?:ql)?://[^:/@]*):([^/@]*)(@.*)", db or "", re.DOTALL)
+    if not found:
+        return db, {}
+    return found[1] + found[3], {"PGPASSWORD": urllib.parse.unquote(found[2])}
+
+
 def _write(path: str | os.PathLike[str] | None, text: str) -> None:
-    if path is not None:
-        with open(path, "w", encoding="utf-8") as file:
+    """Replaces the file as a whole: Prometheus' collector may read it at any time."""
+    if path is None:
+        return
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "w", encoding="utf-8") as file:
             file.write(text)
+        os.replace(temporary, path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -165,6 +166,7 @@ class Files:
             document = trace(path).to_dict()
             name = os.path.basename(os.path.abspath(self.options.output_dir))
             document["file"] = f"{name} rank {self.place.rank}"
+            document["environment"] = _environment()
             db = None if self.options.history is True else self.options.history
             history(db).add(document)
         except Exception as error:
@@ -221,6 +223,16 @@ class Files:
         if os.path.exists(window.recording):
             kept = f"; to read the recording: pyrometer trace {_shown(window.recording)}"
         _env.say(f"rank {self.place.rank}: cannot write the profile: {error}{kept}")
+
+
+def _environment() -> dict[str, Any]:
+    """This machine, as results of benchmarks describe it: windows of alike machines are one line."""
+    import torch
+
+    bench = _core.Bench()
+    bench.environment("torch", torch.__version__)
+    bench.finish()
+    return json.loads(bench.report("json"))["environment"]
 
 
 def _same_file(existing: str, path: str) -> None:

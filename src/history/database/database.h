@@ -55,6 +55,7 @@ typedef struct pyro_database_kind {
     const char *lock; /* serializes writers inside the transaction; NULL: begin_write does */
     const char *id; /* type of a column that numbers the rows */
     const char *bytes; /* type of a column of bytes */
+    const char *compact; /* returns the room of removed rows to the disk; NULL: the server does */
     const char *settings_count; /* how many tables are named "settings" */
 } pyro_database_kind;
 

@@ -1,16 +1,14 @@
 /* Opens a database by its location. */
 #include "history/database/database.h"
+#include "history/database/location.h"
 
-#include <string.h>
-
-static bool is_server(const char *location)
-{
-    return strncmp(location, "postgresql://", 13) == 0 || strncmp(location, "postgres://", 11) == 0;
-}
+#include "base/error.h"
 
 int pyro_database_open(pyro_database **out, const char *location, bool read_only, pyro_error *error)
 {
     *out = NULL;
-    return is_server(location) ? pyro_postgres_open(out, location, read_only, error)
-                               : pyro_sqlite_open(out, location, read_only, error);
+    if (!pyro_location_is_server(location))
+        return pyro_sqlite_open(out, location, read_only, error);
+    int status = pyro_location_check(location, error);
+    return status == PYRO_OK ? pyro_postgres_open(out, location, read_only, error) : status;
 }

@@ -6,6 +6,7 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include "history/database/location.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -99,7 +100,7 @@ static int load(postgres_database *database, pyro_error *error)
     return PYRO_OK;
 }
 
-/* The first line of libpq's message, which never contains the password. */
+/* The first line of libpq's message. It quotes no password of an address that was checked. */
 static int fail(postgres_database *database, pyro_error *error)
 {
     const char *message = database->f.message(database->connection);
@@ -278,21 +279,6 @@ static const pyro_database_kind postgres_kind = {
                       "table_schema = current_schema() AND table_name = 'settings'",
 };
 
-/* The location without the password after the user's name, and without its options. */
-static char *safe_name(const char *location)
-{
-    char *name = strdup(location);
-
-    if (!name)
-        return NULL;
-    name[strcspn(name, "?")] = '\0';
-    char *start = strstr(name, "://") + 3;
-    char *at = strrchr(start, '@'), *colon = strchr(start, ':');
-    if (at && colon && colon < at)
-        memmove(colon, at, strlen(at) + 1);
-    return name;
-}
-
 static void ignore_notice(void *user, const char *message)
 {
     (void)user;
@@ -309,7 +295,7 @@ int pyro_postgres_open(pyro_database **out, const char *location, bool read_only
         return pyro_fail_memory(error);
     database->base.kind = &postgres_kind;
     database->base.read_only = read_only;
-    database->base.name = safe_name(location);
+    database->base.name = pyro_location_name(location);
     status = database->base.name ? load(database, error) : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         database->connection = database->f.connect(location);

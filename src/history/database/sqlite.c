@@ -297,6 +297,7 @@ static const pyro_database_kind sqlite_kind = {
     .begin_write = "BEGIN IMMEDIATE",
     .id = "INTEGER PRIMARY KEY",
     .bytes = "BLOB",
+    .compact = "VACUUM",
     .settings_count = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = "
                       "'settings'",
 };

@@ -43,7 +43,8 @@ int pyro_import_add(pyro_import *import, pyro_run *run, const pyro_import_metric
                               .unit = given->unit,
                               .method = given->method ? given->method : "",
                               .higher_is_better = given->higher_is_better,
-                              .value = given->value * factor};
+                              .value = given->value * factor,
+                              .statistics = given->statistics};
 
     metric.samples = pyro_node_numbers(&import->document, given->samples, factor, &metric.count,
                                        &failed);

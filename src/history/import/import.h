@@ -36,6 +36,7 @@ typedef struct pyro_import_metric {
     const pyro_node *samples;
     double factor; /* 0: 1 */
     double value;
+    const pyro_run_statistics *statistics; /* of samples that are missing; NULL: none */
 } pyro_import_metric;
 int pyro_import_add(pyro_import *import, pyro_run *run, const pyro_import_metric *metric);
 

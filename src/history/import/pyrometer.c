@@ -215,8 +215,11 @@ int pyro_import_read_trace(pyro_import *import, const pyro_node *root)
 
     pyro_buf_adds(&machine, device[0] != '\0' ? device : "host");
     pyro_buf_adds(&all, device[0] != '\0' ? device : "");
+    /* A trace does not describe its machine; profiler(history=) adds the one that it runs on. */
     if (status == PYRO_OK)
-        status = pyro_import_machine(import, run, &machine, &all);
+        status = pyro_node_get(root, "environment")
+                     ? read_environment(import, run, pyro_node_get(root, "environment"))
+                     : pyro_import_machine(import, run, &machine, &all);
     pyro_buf_free(&machine);
     pyro_buf_free(&all);
     if (status == PYRO_OK)
@@ -251,6 +254,12 @@ int pyro_import_read_cost(pyro_import *import, const pyro_node *root)
     return status;
 }
 
+static bool is_key(const char *text)
+{
+    return strlen(text) == PYRO_SHA256_HEX - 1 &&
+           strspn(text, "0123456789abcdef") == PYRO_SHA256_HEX - 1;
+}
+
 static int read_exported_labels(pyro_import *import, pyro_run *run, const pyro_node *node)
 {
     const struct {
@@ -269,9 +278,29 @@ static int read_exported_labels(pyro_import *import, pyro_run *run, const pyro_n
     for (size_t i = 0; i < sizeof labels / sizeof *labels && status == PYRO_OK; i++)
         status = pyro_run_set(run, labels[i].member, pyro_node_text(node, labels[i].key),
                               import->error);
+    const char *key = pyro_node_text(node, "key");
+    if (status == PYRO_OK && is_key(key))
+        status = pyro_run_set(run, &run->key, key, import->error);
     /* As text: a double cannot hold nanoseconds since 1970. */
     run->time_ns = strtoll(pyro_node_text(node, "time_ns"), NULL, 10);
     return status;
+}
+
+/* What is known of samples that a gc removed; a missing number is NaN. */
+static pyro_run_statistics read_statistics(const pyro_node *metric)
+{
+    double count = pyro_node_number(metric, "n"), mean = pyro_node_number(metric, "mean");
+    double value = pyro_node_number(metric, "value");
+
+    return (pyro_run_statistics){
+        .count = count >= 1 && count <= PYRO_RUN_SAMPLES_MAX ? (size_t)count : 0,
+        .mean = isfinite(mean) ? mean : value,
+        .median = value,
+        .stddev = pyro_node_number(metric, "stddev"),
+        .lowest = pyro_node_number(metric, "min"),
+        .highest = pyro_node_number(metric, "max"),
+        .p95 = pyro_node_number(metric, "p95"),
+        .p99 = pyro_node_number(metric, "p99")};
 }
 
 static int read_exported_run(pyro_import *import, const pyro_node *node)
@@ -283,7 +312,9 @@ static int read_exported_run(pyro_import *import, const pyro_node *node)
     if (status == PYRO_OK)
         status = read_exported_labels(import, run, node);
     for (const pyro_node *metric = pyro_node_is(metrics, PYRO_JSON_ARRAY) ? metrics->first : NULL;
-         metric && status == PYRO_OK; metric = metric->next)
+         metric && status == PYRO_OK; metric = metric->next) {
+        pyro_run_statistics statistics = read_statistics(metric);
+
         status = pyro_import_add(
             import, run,
             &(pyro_import_metric){
@@ -293,7 +324,9 @@ static int read_exported_run(pyro_import *import, const pyro_node *node)
                 .method = pyro_node_text(metric, "method"),
                 .higher_is_better = strcmp(pyro_node_text(metric, "better"), "higher") == 0,
                 .samples = pyro_node_get(metric, "samples"),
-                .value = pyro_node_number(metric, "value")});
+                .value = pyro_node_number(metric, "value"),
+                .statistics = &statistics});
+    }
     return status;
 }
 

@@ -79,6 +79,8 @@ static size_t write_run(pyro_json_writer *w, const pyro_history_entry *entries, 
 
     pyro_json_begin_object(w);
     pyro_json_member_integer(w, "result", point->run);
+    if (point->key)
+        pyro_json_member_string(w, "key", point->key);
     pyro_json_member_string(w, "kind", point->kind);
     pyro_json_member_string(w, "project", entries->line->project);
     pyro_json_member_string(w, "commit", point->commit);

@@ -1,5 +1,6 @@
-"""Writes Apache Otava's change points of the test series to otava.json, and those of the samples in
-a checkout of its repository (PYRO_OTAVA) to otava_samples.json; `make peers` runs it.
+"""Writes Apache Otava's change points of the test series to otava.json and otava_unseen.json, and
+those of the samples in a checkout of its repository (PYRO_OTAVA) to otava_samples.json; `make peers`
+runs it.
 
 Runs in an environment with apache-otava (requirements/peers-otava.txt) and without Pyrometer.
 """
@@ -10,6 +11,7 @@ import sys
 
 import otava_samples
 import series as generated
+import unseen
 from otava.analysis import compute_change_points
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -36,11 +38,12 @@ def write(name, rows):
 
 
 def main():
-    rows = {
-        one.name: {"key": one.key(), "changes": answer(one.values)}
-        for one in generated.all_series()
-    }
-    write("otava.json", rows)
+    for name, source in (("otava.json", generated), ("otava_unseen.json", unseen)):
+        rows = {
+            one.name: {"key": one.key(), "changes": answer(one.values)}
+            for one in source.all_series()
+        }
+        write(name, rows)
     checkout = otava_samples.folder()
     if checkout is not None:
         rows = {

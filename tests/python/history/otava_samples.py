@@ -1,4 +1,5 @@
-"""The sample series of Otava's own repository, read where a checkout is (PYRO_OTAVA names it).
+"""The sample series of Otava's own repository, read where its source is: PYRO_OTAVA names it, or
+`make peers` has downloaded it.
 
 The files are theirs, so that only hashes of the series and the change points are stored here.
 """
@@ -12,10 +13,13 @@ FILES = ("tests/resources", "examples/csv/data")
 VARIABLE = "PYRO_OTAVA"
 
 
+DOWNLOADED = pathlib.Path(__file__).resolve().parents[3] / "build" / "peers" / "otava-source"
+
+
 def folder():
-    """The checkout, or None."""
-    name = os.environ.get(VARIABLE)
-    return pathlib.Path(name) if name and pathlib.Path(name).is_dir() else None
+    """The source, or None."""
+    path = pathlib.Path(os.environ.get(VARIABLE) or DOWNLOADED)
+    return path if path.is_dir() else None
 
 
 def key(values):

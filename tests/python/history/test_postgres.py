@@ -133,13 +133,26 @@ def test_no_password_in_messages_or_process_lists(url, tmp_path):
     # The tool waits for its input, so its words can be read from the outside.
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
-    process = subprocess.Popen([TOOL, "history", "add", fifo, "--db", url])
-    with open(fifo, "w") as writer:
-        words = pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes()
-        assert b"history" in words and b"hidden" not in words
-        json.dump(document(), writer)
-    assert process.wait(600) == 0
-    assert len(pyrometer.history(url).list()) == 1
+    option = url.replace(":hidden", "") + "&password=hidden"
+    for number, address in enumerate((url, option)):
+        process = subprocess.Popen([TOOL, "history", "add", fifo, "--db", address])
+        with open(fifo, "w") as writer:
+            words = pathlib.Path(f"/proc/{process.pid}/cmdline").read_bytes()
+            assert b"history" in words and b"hidden" not in words
+            json.dump(document(number), writer)
+        assert process.wait(600) == 0
+    assert len(pyrometer.history(url).list()) == 2
+
+
+def test_bisect_from_python_hides_the_password():
+    from pyrometer._history.history import _without_password
+
+    assert _without_password("postgresql://u:a%40b@h/d?x=y") == (
+        "postgresql://u@h/d?x=y",
+        {"PGPASSWORD": "a@b"},
+    )
+    assert _without_password("postgresql://h:5432/d") == ("postgresql://h:5432/d", {})
+    assert _without_password("h.db") == ("h.db", {}) and _without_password(None) == (None, {})
 
 
 def test_a_server_that_goes_away(server, tmp_path):

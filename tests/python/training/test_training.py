@@ -165,6 +165,7 @@ def test_windows_in_the_history(tmp_path, capfd):
     db = tmp_path / "history.db"
     profiler(output_dir=tmp_path / "run", repeat=2, history=db)(train)(12)
     lines = pyrometer.history(db).lines(metric="step_time")
+    assert f"{len(os.sched_getaffinity(0))} CPUs" in lines[0]["machine_class"]
     assert [line["benchmark"] for line in lines] == ["run rank 0"]
     assert [point["n"] for point in lines[0]["points"]] == [3, 3]
     profiler(output_dir=tmp_path / "other", history=tmp_path / "none" / "h.db")(train)(6)
