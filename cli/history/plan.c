@@ -3,10 +3,6 @@
 
 #include "base/error.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 static int settle(pyro_capacity_request *request, const pyro_history_values *values,
                   pyro_error *error)
 {
@@ -18,16 +14,6 @@ static int settle(pyro_capacity_request *request, const pyro_history_values *val
     request->price_per_hour = values->price;
     request->utilisation = values->utilisation;
     return status;
-}
-
-/* The model with any parameters, unless it is a pattern already. */
-static char *pattern_of(const char *model)
-{
-    char *pattern = NULL;
-
-    if (!model)
-        return NULL;
-    return asprintf(&pattern, "%s%s", model, strpbrk(model, "*?[") ? "" : "*") < 0 ? NULL : pattern;
 }
 
 static int write_plan(const pyro_history_values *values, const pyro_capacity_request *request,
@@ -58,13 +44,11 @@ int pyro_history_verb_plan(const pyro_history_values *values, const char *const 
     pyro_history_values chosen = *values;
     pyro_history_reading reading = {0};
     pyro_capacity_request request;
-    char *pattern = pattern_of(values->model);
     pyro_error error;
     int exit_code;
 
     (void)operands;
     pyro_error_clear(&error);
-    chosen.benchmark = pattern ? pattern : values->benchmark;
     chosen.metric = "latency";
     chosen.with_samples = true;
     int status = count > 0 ? pyro_fail(&error, PYRO_ERROR_ARGUMENT,
@@ -75,6 +59,5 @@ int pyro_history_verb_plan(const pyro_history_values *values, const char *const 
     exit_code = status == PYRO_OK ? write_plan(values, &request, &reading)
                                   : pyro_common_fail(NULL, &error);
     pyro_history_lines_close(&reading);
-    free(pattern);
     return exit_code;
 }

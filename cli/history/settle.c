@@ -39,6 +39,7 @@ int pyro_history_settle(pyro_history_query *query, const pyro_history_values *va
     *query = (pyro_history_query){
         .project = values->project,
         .benchmark = values->benchmark,
+        .model = values->model,
         .metric = values->metric,
         .machine = values->machine,
         .branch = values->branch,

@@ -111,6 +111,7 @@ typedef enum pyro_statistic_kind {
 /* Which results to read. Names are glob patterns ("resnet*"); NULL: any. */
 typedef struct pyro_history_query {
     const char *project, *benchmark, *metric, *machine, *branch, *commit, *tag;
+    const char *model; /* a benchmark with any parameters, or a pattern; NULL: any */
     int64_t since_ns, until_ns; /* 0: no limit */
     int64_t run; /* a single run; 0: any */
     pyro_statistic_kind statistic;
@@ -386,6 +387,7 @@ PYRO_API int pyro_capacity_parse(pyro_capacity_request *out, const char *rate, c
 typedef struct pyro_capacity {
     size_t replicas; /* 0: no number of replicas keeps the limit */
     pyro_service_times queue; /* with these replicas */
+    double load; /* share of what these replicas could serve with full batches */
     double headroom; /* by how much the rate may grow until a limit is reached, up to 3; NaN */
     double price_per_hour;
 } pyro_capacity;
@@ -400,7 +402,11 @@ typedef struct pyro_capacity_row {
     size_t batch, concurrency; /* from the parameters of the benchmark */
     size_t sample_count;
     pyro_capacity capacity;
+    size_t next_batch; /* the row of the next larger batch on this machine; PYRO_NO_ROW: none */
+    size_t
+        other_machine; /* of the same batch on the machine that needs fewest replicas, if fewer */
 } pyro_capacity_row;
+#define PYRO_NO_ROW SIZE_MAX
 
 typedef struct pyro_capacity_rows {
     pyro_capacity_row *rows;

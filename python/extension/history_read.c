@@ -237,17 +237,18 @@ static PyObject *history_plan(PyObject *module, PyObject *args)
     pyro_capacity_rows plan = {0};
     pyro_history_report report = {.view = PYRO_HISTORY_PLAN, .capacity = &request, .plan = &plan};
     double utilisation, price;
-    const char *rate, *p99;
+    const char *model, *rate, *p99;
     PyObject *tuple;
     pyro_error error;
     char *text = NULL;
     size_t size = 0;
     int status;
 
-    if (!PyArg_ParseTuple(args, "O!ssdd:history_plan", &PyTuple_Type, &tuple, &rate, &p99,
+    if (!PyArg_ParseTuple(args, "O!zssdd:history_plan", &PyTuple_Type, &tuple, &model, &rate, &p99,
                           &utilisation, &price) ||
         parse_filters(tuple, &filters))
         return NULL;
+    filters.query.model = model;
     filters.query.metric = "latency";
     filters.query.with_samples = true;
     pyro_error_clear(&error);
@@ -365,7 +366,7 @@ static PyMethodDef methods[] = {
     {"history_alert", history_alert, METH_VARARGS,
      "history_alert(filters, rules) -> (json, junit, markdown, webhook, fired, cannot_tell)"},
     {"history_plan", history_plan, METH_VARARGS,
-     "history_plan(filters, rate, p99, utilisation, price) -> str: JSON."},
+     "history_plan(filters, model, rate, p99, utilisation, price) -> str: JSON."},
     {"history_collect", history_collect, METH_VARARGS,
      "history_collect(db, keep_samples, keep_all, keep_weekly, dry_run) -> str: JSON."},
     {"history_acknowledge", history_acknowledge, METH_VARARGS,

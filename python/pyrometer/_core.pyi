@@ -314,7 +314,13 @@ def history_alert(
     filters: tuple[Any, ...], rules: Sequence[str], /
 ) -> tuple[str, str, str, str, bool, bool]: ...
 def history_plan(
-    filters: tuple[Any, ...], rate: str, p99: str, utilisation: float, price: float, /
+    filters: tuple[Any, ...],
+    model: str | None,
+    rate: str,
+    p99: str,
+    utilisation: float,
+    price: float,
+    /,
 ) -> str: ...
 def history_collect(
     db: str | None,

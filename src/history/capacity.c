@@ -247,6 +247,8 @@ int pyro_capacity_plan(pyro_capacity *out, const pyro_capacity_request *given, p
     int status = check_queue(&queue, error);
     if (status == PYRO_OK)
         status = find_replicas(out, &queue, &request, error);
+    if (out->replicas > 0)
+        out->load = needed_servers(&queue) / (double)(out->replicas * request.concurrency);
     if (status == PYRO_OK && out->replicas > 0)
         status = find_headroom(out, &queue, &request, error);
     out->price_per_hour = (double)out->replicas * given->price_per_hour;

@@ -181,13 +181,12 @@ static int store_metric(pyro_database *database, const pyro_run *run, int64_t ru
         status = pyro_run_summarize(&of, metric, error);
     if (status != PYRO_OK)
         return status;
-    pyro_sql_value parameters[] = {
-        pyro_sql_integer(series),  pyro_sql_integer(run_id),
-        pyro_sql_integer(method),  pyro_sql_integer((int64_t)of.count),
-        pyro_sql_real(of.mean),    pyro_sql_real(of.median),
-        pyro_sql_real(of.stddev),  pyro_sql_real(of.lowest),
-        pyro_sql_real(of.highest), pyro_sql_real(of.p95),
-        pyro_sql_real(of.p99)};
+    pyro_sql_value parameters[] = {pyro_sql_integer(series),  pyro_sql_integer(run_id),
+                                   pyro_sql_integer(method),  pyro_sql_integer((int64_t)of.count),
+                                   pyro_sql_real(of.mean),    pyro_sql_real(of.median),
+                                   pyro_sql_real(of.stddev),  pyro_sql_real(of.lowest),
+                                   pyro_sql_real(of.highest), pyro_sql_real(of.p95),
+                                   pyro_sql_real(of.p99)};
     status = pyro_database_run(
         database,
         "INSERT INTO points (series, run, method, sample_count, mean, median, stddev, lowest, "

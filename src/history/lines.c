@@ -110,6 +110,7 @@ static int take_series(void *user, const pyro_sql_value *cells, size_t count, py
     }
     if (!pyro_history_matches(r->query->project, texts[0]) ||
         !pyro_history_matches(r->query->benchmark, texts[1]) ||
+        !pyro_history_is_model(r->query->model, texts[1]) ||
         !pyro_history_matches(r->query->metric, texts[2]) ||
         !pyro_history_matches(r->query->machine, texts[4]))
         return PYRO_OK;
@@ -147,7 +148,7 @@ static bool is_wanted(const pyro_history_query *query, const pyro_history_point 
 /* A run without some of its metrics is not what its key stands for. */
 static bool reads_whole_runs(const pyro_history_query *query)
 {
-    return query->with_samples && !query->benchmark && !query->metric;
+    return query->with_samples && !query->benchmark && !query->model && !query->metric;
 }
 
 static bool read_labels(reading *r, pyro_history_point *point, const pyro_sql_value *cells)
@@ -229,17 +230,17 @@ static int take_samples(void *user, const pyro_sql_value *cells, size_t count, p
 }
 
 /* In the order that take_point() expects. */
-#define POINT_COLUMNS                                                                              \
-    "r.id, r.commit_id, r.branch, r.tags, r.tool, r.kind, r.time_ns, r.added_ns, r.machine, "      \
+#define POINT_COLUMNS \
+    "r.id, r.commit_id, r.branch, r.tags, r.tool, r.kind, r.time_ns, r.added_ns, r.machine, " \
     "p.method, p.sample_count, p.mean, p.median, p.stddev, p.lowest, p.highest, p.p95, p.p99"
 #define POINT_ROWS " FROM points p JOIN runs r ON r.id = p.run WHERE p.series = $1 ORDER BY p.run"
 
 static int read_points(reading *r, pyro_database *database, pyro_error *error)
 {
     pyro_sql_value parameters[] = {pyro_sql_integer(r->line->series)};
-    const char *sql = reads_whole_runs(r->query)
-                          ? "SELECT " POINT_COLUMNS ", r.content_key" POINT_ROWS
-                          : "SELECT " POINT_COLUMNS POINT_ROWS;
+    const char *sql = reads_whole_runs(r->query) ? "SELECT " POINT_COLUMNS
+                                                   ", r.content_key" POINT_ROWS
+                                                 : "SELECT " POINT_COLUMNS POINT_ROWS;
     int status = pyro_database_run(database, sql, parameters, 1, take_point, r, error);
 
     if (status == PYRO_OK && r->query->with_samples)

@@ -13,6 +13,16 @@ bool pyro_history_matches(const char *pattern, const char *text)
     return !pattern || strcmp(pattern, text) == 0 || fnmatch(pattern, text, 0) == 0;
 }
 
+bool pyro_history_is_model(const char *model, const char *benchmark)
+{
+    size_t length = model ? strlen(model) : 0;
+
+    if (!model || strpbrk(model, "*?["))
+        return pyro_history_matches(model, benchmark);
+    return strncmp(benchmark, model, length) == 0 &&
+           (benchmark[length] == '\0' || benchmark[length] == ' ');
+}
+
 bool pyro_history_has_tag(const char *pattern, const char *tags)
 {
     char tag[256];

@@ -40,11 +40,16 @@ static void add_family(pyro_buf *buf, const char *benchmark)
     }
 }
 
+static bool is_same_machine(const pyro_history_line *a, const pyro_history_line *b)
+{
+    return strcmp(a->machine_class, b->machine_class) == 0;
+}
+
+/* The same benchmark but for its batch, on any machine. */
 static bool is_family(const pyro_history_line *a, const pyro_history_line *b)
 {
     pyro_buf left = PYRO_BUF_INIT, right = PYRO_BUF_INIT;
-    bool is_same = strcmp(a->machine_class, b->machine_class) == 0 &&
-                   strcmp(a->project, b->project) == 0;
+    bool is_same = strcmp(a->project, b->project) == 0;
 
     add_family(&left, a->benchmark);
     add_family(&right, b->benchmark);
@@ -113,7 +118,8 @@ static int plan_line(planning *p, size_t index)
     size_t count = 0;
 
     for (size_t i = 0; i < p->lines->line_count; i++)
-        if (p->services[i].count > 0 && is_family(line, &p->lines->lines[i]))
+        if (p->services[i].count > 0 && is_same_machine(line, &p->lines->lines[i]) &&
+            is_family(line, &p->lines->lines[i]))
             p->family[count++] = p->services[i];
     request.services = p->family;
     request.service_count = count;
@@ -126,6 +132,32 @@ static int plan_line(planning *p, size_t index)
     int status = pyro_capacity_plan(&row->capacity, &request, p->error);
     p->out->row_count += status == PYRO_OK;
     return status;
+}
+
+/* Needs fewer replicas, or any number where the other one cannot keep the limits. */
+static bool needs_fewer(const pyro_capacity_row *a, const pyro_capacity_row *b)
+{
+    return a->capacity.replicas > 0 &&
+           (b->capacity.replicas == 0 || a->capacity.replicas < b->capacity.replicas);
+}
+
+/* Which rows answer "what if": a larger batch on the same machine, another machine. */
+static void find_alternatives(pyro_capacity_rows *plan, pyro_capacity_row *row)
+{
+    row->next_batch = row->other_machine = PYRO_NO_ROW;
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const pyro_capacity_row *other = &plan->rows[i];
+        bool is_here = is_same_machine(row->line, other->line);
+        size_t *chosen = is_here ? &row->next_batch : &row->other_machine;
+
+        if (other == row || !is_family(row->line, other->line) ||
+            (is_here ? other->batch <= row->batch
+                     : other->batch != row->batch || !needs_fewer(other, row)))
+            continue;
+        if (*chosen == PYRO_NO_ROW || (is_here ? other->batch < plan->rows[*chosen].batch
+                                               : needs_fewer(other, &plan->rows[*chosen])))
+            *chosen = i;
+    }
 }
 
 int pyro_history_plan(pyro_capacity_rows *out, const pyro_history_lines *lines,
@@ -149,6 +181,8 @@ int pyro_history_plan(pyro_capacity_rows *out, const pyro_history_lines *lines,
     for (size_t i = 0; i < count && status == PYRO_OK; i++)
         if (p.services[i].count > 0)
             status = plan_line(&p, i);
+    for (size_t i = 0; i < out->row_count && status == PYRO_OK; i++)
+        find_alternatives(out, &out->rows[i]);
     for (size_t i = 0; p.services && i < count; i++)
         free((double *)p.services[i].samples_ms);
     free(p.services);

@@ -139,10 +139,8 @@ class History:
         `rate` is a number per second or a text ("500/s", "30000/min"), `p99` a time ("120ms"),
         `price` that of one replica per hour. `model` is a benchmark; its batch sizes are rows.
         """
-        if model is not None:
-            filters["benchmark"] = model if any(c in model for c in "*?[") else f"{model}*"
         text = rate if isinstance(rate, str) else f"{rate:.17g}"
-        document = _core.history_plan(self._filters(filters), text, p99, utilisation, price)
+        document = _core.history_plan(self._filters(filters), model, text, p99, utilisation, price)
         return json.loads(document)["plan"]
 
     def gc(

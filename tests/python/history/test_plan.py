@@ -54,17 +54,31 @@ def test_plan_of_stored_results(tmp_path):
     history = pyrometer.history(db)
     for batch, milliseconds in ((1, 10.0), (8, 20.0)):
         samples = [milliseconds + (i % 10) / 10 for i in range(200)]
-        history.add(document(benchmark=f"resnet50 batch_size={batch}", samples=samples))
+        for machine, factor in (("ci", 1), ("fast", 0.5)):
+            one = document(
+                benchmark=f"resnet50 batch_size={batch}",
+                samples=[sample * factor for sample in samples],
+                machine_class=machine,
+            )
+            history.add(one)
+    history.add(document(benchmark="resnet50_v2 batch_size=1", samples=[1.0]))
     words = ["plan", "--db", db, "--model", "resnet50", "--rate", "500/s", "--p99", "120ms"]
     done = tool(*words, "--price", "2.5", "--format", "json")
     plan = json.loads(done.stdout)["plan"]
-    one, eight = plan["rows"]
+    rows = plan["rows"]  # another model whose name begins alike is not among them
+    assert [row["machine_class"] for row in rows] == ["ci", "fast"] * 2
+    one, eight = rows[0], rows[2]
+    assert rows[one["next_batch_row"]] is eight and eight["next_batch_row"] is None
+    assert rows[one["other_machine_row"]] is rows[1] and rows[1]["other_machine_row"] is None
+    assert all(row["load"] <= 0.7 for row in rows)
     # 500/s of 10.45 ms keep 5.2 servers busy, 7.5 at 70%.
     assert one["replicas"] == 8 and eight["replicas"] in (2, 3)
     assert one["utilisation"] < 0.7 and one["p99_ms"] <= 120 and one["price_per_hour"] == 20
     assert plan["assumptions"]
-    assert "Assumptions" in tool(*words).stdout
+    text = tool(*words).stdout
+    assert "Assumptions" in text and "batch 8 instead of 1 on ci: " in text
+    assert "fast instead of ci: 4 replicas" in text
     done = tool("plan", "--db", db, "--model", "resnet50", "--rate", "500/s", "--p99", "5ms")
-    assert "never" in done.stdout
+    assert "too slow" in done.stdout
     for extra in (["--rate", "many"], ["--p99", "3GiB"], ["--model", "nothing"]):
         assert tool(*words, *extra).returncode == 2

@@ -42,10 +42,11 @@ static void test_check(void **state)
 {
     static const char *const good[] = {"postgresql://h/d", "postgres://u:a%40b@h/d",
                                        "postgresql://u:se?ret@h/d", "postgresql:///d?host=%2Ftmp"};
-    static const char *const bad[] = {"mysql://u:secret@h/d",         "://",
-                                      "postgresql://u:secret%@h/d",   "postgresql://u:secret%00@h/d",
-                                      "postgresql://u:x@secret@h/d",  "postgresql://u:x/secret@h/d",
-                                      "postgresql://u:secret%zz@h/d", "http://secret"};
+    static const char *const bad[] = {
+        "mysql://u:secret@h/d",         "://",
+        "postgresql://u:secret%@h/d",   "postgresql://u:secret%00@h/d",
+        "postgresql://u:x@secret@h/d",  "postgresql://u:x/secret@h/d",
+        "postgresql://u:secret%zz@h/d", "http://secret"};
 
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
