@@ -13,8 +13,8 @@ bool pyro_location_is_server(const char *location)
 
 /* What is between the scheme and the host: "USER:PASSWORD@". */
 typedef struct user_part {
-    const char *start, *end; /* `end` is the '@'; NULL: there is none */
-    const char *colon; /* before the password; NULL: there is none */
+    const char *start, *end; /* `end` is the "@"; NULL: no user */
+    const char *colon; /* before the password; NULL: no password */
 } user_part;
 
 /* The last '@' ends it, because people forget to escape; that of an option does not. */
