@@ -72,44 +72,57 @@ static bool list_alive(const pyro_cost *cost, const pyro_lifetimes *lifetimes,
     return true;
 }
 
-static int find_curve(const pyro_cost *cost, const pyro_storages *storages, pyro_memory_curve *out,
+static int add_pieces(pyro_lifetimes *out, const pyro_graph *graph, const pyro_storages *storages,
                       pyro_error *error)
 {
-    const pyro_graph *graph = cost->model->graph;
     size_t values = graph->value_count + 1;
     lives lives = {calloc(values, sizeof *lives.first), calloc(values, sizeof *lives.last)};
-    pyro_lifetimes lifetimes = {0};
-    out->bytes = calloc(graph->node_count + 1, sizeof *out->bytes);
-    out->count = graph->node_count;
-    int status = lives.first && lives.last && out->bytes ? PYRO_OK : pyro_fail_memory(error);
+    int status = lives.first && lives.last ? PYRO_OK : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         find_lives(graph, storages, &lives);
         for (uint32_t v = 0; v < graph->value_count; v++)
-            pyro_lifetimes_add(&lifetimes, (pyro_piece){.bytes = storages->bytes[v],
-                                                        .first = lives.first[v],
-                                                        .last = lives.last[v],
-                                                        .value = v});
-        if (lifetimes.out_of_memory)
-            status = pyro_fail_memory(error);
-        else if (!pyro_lifetimes_run(&lifetimes, out->bytes, out->count, &out->peak))
-            status = pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
-        else if (!list_alive(cost, &lifetimes, out))
+            pyro_lifetimes_add(out, (pyro_piece){.bytes = storages->bytes[v],
+                                                 .first = lives.first[v],
+                                                 .last = lives.last[v],
+                                                 .value = v,
+                                                 .node = (uint32_t)lives.first[v]});
+        if (out->out_of_memory)
             status = pyro_fail_memory(error);
     }
-    pyro_lifetimes_free(&lifetimes);
     free(lives.first);
     free(lives.last);
     return status;
 }
 
-int pyro_cost_curve(const pyro_cost *cost, pyro_memory_curve *out, pyro_error *error)
+int pyro_cost_lifetimes(const pyro_cost *cost, pyro_lifetimes *out, pyro_error *error)
 {
     pyro_storages storages;
-    *out = (pyro_memory_curve){0};
+    *out = (pyro_lifetimes){0};
     int status = pyro_storages_find(&storages, cost, error);
     if (status == PYRO_OK)
-        status = find_curve(cost, &storages, out, error);
+        status = add_pieces(out, cost->model->graph, &storages, error);
     pyro_storages_free(&storages);
+    if (status < 0)
+        pyro_lifetimes_free(out);
+    return status;
+}
+
+int pyro_cost_curve(const pyro_cost *cost, pyro_memory_curve *out, pyro_error *error)
+{
+    pyro_lifetimes lifetimes;
+    *out = (pyro_memory_curve){0};
+    int status = pyro_cost_lifetimes(cost, &lifetimes, error);
+    if (status < 0)
+        return status;
+    out->count = cost->model->graph->node_count;
+    out->bytes = calloc(out->count + 1, sizeof *out->bytes);
+    if (!out->bytes)
+        status = pyro_fail_memory(error);
+    else if (!pyro_lifetimes_run(&lifetimes, out->bytes, out->count, &out->peak))
+        status = pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
+    else if (!list_alive(cost, &lifetimes, out))
+        status = pyro_fail_memory(error);
+    pyro_lifetimes_free(&lifetimes);
     if (status < 0)
         pyro_memory_curve_free(out);
     return status;

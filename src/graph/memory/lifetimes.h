@@ -28,4 +28,8 @@ bool pyro_lifetimes_run(const pyro_lifetimes *lifetimes, int64_t *curve, size_t 
                         size_t *peak);
 void pyro_lifetimes_free(pyro_lifetimes *lifetimes);
 
+/* The tensors that the main graph makes, over its nodes (cost/peak.c). */
+struct pyro_cost;
+int pyro_cost_lifetimes(const struct pyro_cost *cost, pyro_lifetimes *out, pyro_error *error);
+
 #endif

@@ -442,6 +442,8 @@ int pyro_train_schedule(pyro_train *train, pyro_error *error)
                                                       .kind = TRAIN_PIECE_SCRATCH});
         status = finish(&s, error);
     }
+    train->lifetimes = s.lifetimes; /* `fit` scales them */
+    s.lifetimes = (pyro_lifetimes){0};
     release(&s);
     return status;
 }

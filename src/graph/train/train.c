@@ -149,6 +149,7 @@ void pyro_train_free(pyro_train *train)
     if (train->has_lora)
         regfree(&train->lora);
     pyro_storages_free(&train->storages);
+    pyro_lifetimes_free(&train->lifetimes);
     pyro_map_free(&train->body_of);
     pyro_cost_free(train->cost);
     free(train->bodies);

@@ -71,6 +71,7 @@ typedef struct pyro_train {
     size_t node_capacity, node_count;
     pyro_train_row *layers, *operators;
     pyro_train_total total;
+    pyro_lifetimes lifetimes; /* kinds: train_piece; without what is held all the time */
     pyro_memory_step *curve;
     size_t curve_count, peak;
     pyro_memory_item *alive;
