@@ -64,6 +64,7 @@ typedef struct pyro_fit_rank {
     int64_t held_bytes[PYRO_FIT_PART_COUNT]; /* the most of each part */
     int64_t peak_bytes[PYRO_FIT_PART_COUNT]; /* what of it is there at the peak */
     int64_t total_bytes; /* at the peak */
+    size_t peak_step; /* of the forward pass, or of the training step's curve */
     int64_t stage; /* of the pipeline, from 0 */
     pyro_fit_traffic traffic;
 } pyro_fit_rank;
@@ -84,6 +85,7 @@ typedef struct pyro_fit_answer {
     int64_t gpus;
     pyro_layout layout;
     bool chosen; /* the layout was searched for */
+    const char *peak; /* where the peak is: "backward of linear_21 (lm_head)"; "" if unknown */
     pyro_fit_rank rank;
     bool fits;
     int64_t margin_bytes; /* negative: missing */

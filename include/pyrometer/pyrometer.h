@@ -7,6 +7,7 @@
 #include <pyrometer/bench.h>
 #include <pyrometer/cost.h>
 #include <pyrometer/error.h>
+#include <pyrometer/fit.h>
 #include <pyrometer/fuse.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/hardware.h>

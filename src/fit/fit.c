@@ -141,6 +141,27 @@ static int choose_layout(fit_run *run, pyro_fit_answer *answer, pyro_error *erro
     return fit_choose(&answer->layout, &fits, &run->load, &setting, gpus, error);
 }
 
+/* Says where the peak is. */
+static int name_peak(fit_run *run, pyro_fit_answer *answer, pyro_error *error)
+{
+    const pyro_graph *graph = run->load.model->graph;
+    const pyro_train *train = run->load.train;
+    size_t step = answer->rank.peak_step;
+    const char *phase = "forward", *node = "", *layer = "";
+    if (train && step < train->curve_count) {
+        phase = pyro_train_phase_name(train->curve[step].phase);
+        node = train->curve[step].node;
+        layer = train->curve[step].layer;
+    } else if (!train && step < graph->node_count) {
+        node = graph->nodes[step].name;
+        layer = run->model->modules[graph->nodes[step].module].path;
+    }
+    answer->peak = pyro_arena_format(&run->fit->store->arena, "%s%s%s%s%s%s", phase,
+                                     *node ? " of " : "", node, *layer ? " (" : "", layer,
+                                     *layer ? ")" : "");
+    return answer->peak ? PYRO_OK : pyro_fail_memory(error);
+}
+
 static int answer_for(fit_run *run, pyro_fit_answer *answer, pyro_error *error)
 {
     int status = choose_layout(run, answer, error);
@@ -154,8 +175,9 @@ static int answer_for(fit_run *run, pyro_fit_answer *answer, pyro_error *error)
     answer->margin_bytes = answer->memory_bytes - answer->rank.total_bytes;
     answer->fits = answer->margin_bytes >= 0;
     answer->largest_batch = answer->largest_sequence = answer->largest_concurrent = -1;
-    if (run->options->without_search)
-        return PYRO_OK;
+    status = name_peak(run, answer, error);
+    if (status < 0 || run->options->without_search)
+        return status;
     if (!answer->fits)
         status = find_fewest(run, answer, &answer->enough, &answer->enough_gpus, error);
     if (status == PYRO_OK)

@@ -1,6 +1,7 @@
 /* The largest batch, sequence and concurrency that fit: measured at other sizes, not extrapolated. */
 #include "base/error.h"
 #include "fit/fit.h"
+#include <stdlib.h>
 
 #define MOST (INT64_C(1) << 24)
 
@@ -11,9 +12,27 @@ typedef struct search {
     const pyro_fit_answer *answer;
     const char *kind; /* "sequence"; NULL: the batch; "": concurrency */
     int64_t memory_bytes;
+    const pyro_symbol *sizes; /* of the answer */
     int status; /* an error that ends the search */
     pyro_error *error;
 } search;
+
+static int set_size(const search *s, int64_t size, pyro_error *error)
+{
+    pyro_model *model = s->run->model;
+    pyro_model_restore_sizes(model, s->sizes, true);
+    return s->kind ? pyro_model_set_kind(model, s->kind, size, error)
+                   : pyro_model_set_batch(model, size, error);
+}
+
+/* True if the file leaves the size open: another one is allowed. */
+static bool is_open(const search *s, int64_t now)
+{
+    pyro_error ignored;
+    pyro_error_clear(&ignored);
+    return now > 0 && (set_size(s, now + 1, &ignored) == PYRO_OK ||
+                       (now > 1 && set_size(s, now - 1, &ignored) == PYRO_OK));
+}
 
 /* Bytes of the fullest GPU if the size is `size`. */
 static verdict probe(search *s, int64_t size, int64_t *bytes)
@@ -29,8 +48,7 @@ static verdict probe(search *s, int64_t size, int64_t *bytes)
     if (s->kind && !*s->kind) {
         setting.concurrent = size;
     } else {
-        status = s->kind ? pyro_model_set_kind(run->model, s->kind, size, &ignored)
-                         : pyro_model_set_batch(run->model, size, &ignored);
+        status = set_size(s, size, &ignored);
         if (status == PYRO_OK)
             status = fit_load_read(&load, run->model, run->options->cost, run->options->train,
                                    &ignored);
@@ -106,29 +124,25 @@ static int64_t find_largest(search *s, int64_t now, bool *limited)
 int fit_find_largest(fit_run *run, pyro_fit_answer *answer, pyro_error *error)
 {
     const fit_load *load = &run->load;
-    int64_t batch = load->batch, sequence = load->sequence;
-    pyro_error ignored;
+    pyro_symbol *sizes = pyro_model_save_sizes(run->model);
+    search s = {.run = run,
+                .answer = answer,
+                .memory_bytes = answer->memory_bytes,
+                .sizes = sizes,
+                .error = error};
     bool limited;
-    search s = {.run = run, .answer = answer, .memory_bytes = answer->memory_bytes, .error = error};
     answer->largest_batch = answer->largest_sequence = answer->largest_concurrent = -1;
-    pyro_error_clear(&ignored);
-    /* Without a size that a batch may have, the first other size decides whether it is variable. */
-    if (batch > 0 && (pyro_model_set_batch(run->model, batch + 1, &ignored) == PYRO_OK ||
-                      (batch > 1 && pyro_model_set_batch(run->model, 1, &ignored) == PYRO_OK)))
-        answer->largest_batch = find_largest(&s, batch, &answer->batch_is_limited);
-    if (batch > 0)
-        pyro_model_set_batch(run->model, batch, &ignored);
-    if (sequence > 0 && s.status == PYRO_OK &&
-        (pyro_model_set_kind(run->model, "sequence", sequence + 1, &ignored) == PYRO_OK ||
-         (sequence > 1 &&
-          pyro_model_set_kind(run->model, "sequence", sequence - 1, &ignored) == PYRO_OK))) {
-        s.kind = "sequence";
-        answer->largest_sequence = find_largest(&s, sequence, &answer->sequence_is_limited);
-        pyro_model_set_kind(run->model, "sequence", sequence, &ignored);
-    }
-    if (load->generates && !load->train && s.status == PYRO_OK) {
-        s.kind = "";
+    if (!sizes)
+        return pyro_fail_memory(error);
+    if (is_open(&s, load->batch))
+        answer->largest_batch = find_largest(&s, load->batch, &answer->batch_is_limited);
+    s.kind = "sequence";
+    if (s.status == PYRO_OK && is_open(&s, load->sequence))
+        answer->largest_sequence = find_largest(&s, load->sequence, &answer->sequence_is_limited);
+    s.kind = "";
+    if (s.status == PYRO_OK && load->generates && !load->train)
         answer->largest_concurrent = find_largest(&s, run->fit->concurrent, &limited);
-    }
+    pyro_model_restore_sizes(run->model, sizes, false);
+    free(sizes);
     return s.status;
 }

@@ -70,9 +70,9 @@ static void try_shardings(levers *l)
         pyro_sharding sharding;
         const char *name, *how;
     } steps[] = {
-        {PYRO_SHARDING_ZERO1, "ZeRO stage 1: divide optimizer states", "zero1 in --parallel"},
-        {PYRO_SHARDING_ZERO2, "ZeRO stage 2: divide gradients too", "zero2 in --parallel"},
-        {PYRO_SHARDING_FSDP, "FSDP or ZeRO stage 3: divide weights too", "fsdp in --parallel"},
+        {PYRO_SHARDING_ZERO1, "ZeRO 1: divide optimizer states", "zero1"},
+        {PYRO_SHARDING_ZERO2, "ZeRO 2: divide gradients too", "zero2"},
+        {PYRO_SHARDING_FSDP, "FSDP: divide weights too", "fsdp"},
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         pyro_layout layout = l->answer->layout;
@@ -89,12 +89,12 @@ static void try_tensor_ranks(levers *l)
     pyro_layout layout = l->answer->layout;
     if (layout.tensor > 1 && !layout.sequence && l->run->load.train) {
         layout.sequence = true;
-        try_layout(l, "sequence parallelism", "sp in --parallel", layout);
+        try_layout(l, "sequence parallelism", "sp", layout);
         layout.sequence = false;
     }
     layout.tensor *= 2;
     if (layout.tensor <= MOST_TENSOR_RANKS && l->run->load.transfer_count)
-        try_layout(l, "tensor parallelism over twice the GPUs", "tp x 2 in --parallel", layout);
+        try_layout(l, "tensor parallelism on twice the GPUs", "tp x 2", layout);
 }
 
 static void try_trainings(levers *l)
@@ -120,19 +120,19 @@ static void try_trainings(levers *l)
     if (!given->lora) {
         changed.lora = "16:.";
         changed.freeze = NULL;
-        try_training(l, "LoRA of rank 16 on all linear layers", "--lora 16:.", &changed);
+        try_training(l, "LoRA, rank 16, all linear layers", "--lora 16:.", &changed);
     }
     setting.offloads_states = true;
-    try_setting(l, "optimizer on the host", "offloading of optimizer states", &setting);
+    try_setting(l, "optimizer on the host", "offloading", &setting);
 }
 
 static void try_serving(levers *l)
 {
     fit_setting setting = fit_setting_of(l->run, l->answer);
     setting.product_value_bytes = BYTES_OF_8_BITS;
-    try_setting(l, "linear layers in 8 bits", "weight quantisation", &setting);
+    try_setting(l, "linear layers in 8 bits", "quantisation", &setting);
     setting.product_value_bytes = BYTES_OF_4_BITS;
-    try_setting(l, "linear layers in 4 bits", "weight quantisation", &setting);
+    try_setting(l, "linear layers in 4 bits", "quantisation", &setting);
     setting.product_value_bytes = 0;
     if (setting.cache_value_bytes > 1) {
         setting.cache_value_bytes = 1;

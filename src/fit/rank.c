@@ -104,7 +104,7 @@ static int gathered_bytes(const stage *s, int64_t *weights, int64_t *gradients, 
 
 static int hold_buffers(const stage *s, int64_t *held, pyro_error *error)
 {
-    int64_t weights, gradients;
+    int64_t weights = 0, gradients = 0;
     held[PYRO_FIT_BUFFERS] = FIT_WORKSPACE_BYTES;
     if (s->layout->data <= 1)
         return PYRO_OK;
@@ -219,6 +219,7 @@ static int find_peak(const stage *s, pyro_fit_rank *rank, pyro_error *error)
         if (mine.pieces[i].first <= peak && mine.pieces[i].last >= peak)
             rank->peak_bytes[mine.pieces[i].kind] = fit_sum(
                 rank->peak_bytes[mine.pieces[i].kind], mine.pieces[i].bytes);
+    rank->peak_step = peak;
     int64_t always = fit_sum(s->load->input_bytes, fit_scale(waiting, in_flight(s), 1));
     rank->peak_bytes[PYRO_FIT_ACTIVATIONS] = fit_sum(rank->peak_bytes[PYRO_FIT_ACTIVATIONS],
                                                      always);

@@ -218,6 +218,10 @@ const pyro_value *pyro_model_find_input(const pyro_model *model, const char *nam
 /* Applies a default shape of the file: like set_shape, but later requests may override it. */
 int pyro_model_default_shape(pyro_model *model, const char *input, const int64_t *dims, size_t rank,
                              pyro_error *error);
+/* Copies all sizes, to try others; the caller frees them. NULL if memory runs out. */
+pyro_symbol *pyro_model_save_sizes(const pyro_model *model);
+/* Sets all sizes as they were. With `open` later requests may change those that users set. */
+void pyro_model_restore_sizes(pyro_model *model, const pyro_symbol *saved, bool open);
 /* Checks guards, assertions, negative sizes, and table bounds (embedding_bounds.h). */
 int pyro_model_check_sizes(const pyro_model *model, pyro_error *error);
 

@@ -140,6 +140,22 @@ static int end_wish(pyro_model *model, pyro_symbol *saved, int status)
     return status;
 }
 
+pyro_symbol *pyro_model_save_sizes(const pyro_model *model)
+{
+    return begin_wish(model);
+}
+
+void pyro_model_restore_sizes(pyro_model *model, const pyro_symbol *saved, bool open)
+{
+    pyro_exprs *exprs = &model->exprs;
+    for (size_t i = 0; i < exprs->symbol_count; i++) {
+        exprs->symbols[i] = saved[i];
+        if (open)
+            exprs->symbols[i].pinned = false;
+    }
+    pyro_exprs_evaluate(exprs);
+}
+
 static int set_dims(pyro_model *model, const pyro_value *value, const int64_t *dims, size_t rank,
                     bool pin, pyro_error *error)
 {

@@ -192,6 +192,19 @@ int pyro_report_fusion(char **out, size_t *size, const pyro_fusion *fusion,
     return pyro_report_write(out, size, &request);
 }
 
+int pyro_report_fit(char **out, size_t *size, const pyro_fit *fit,
+                    const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_options settled = pyro_report_settle(options);
+    pyro_report_request request = {.kind = PYRO_REPORT_FIT,
+                                   .format = settled.format,
+                                   .options = &settled,
+                                   .error = error,
+                                   .fit = fit};
+
+    return pyro_report_write(out, size, &request);
+}
+
 int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
                         const pyro_report_options *given, pyro_error *error)
 {

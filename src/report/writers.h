@@ -11,6 +11,7 @@
 #include "report/doctor.h"
 #include "report/kinds.h"
 
+#include <pyrometer/fit.h>
 #include <pyrometer/fuse.h>
 #include <pyrometer/graph.h>
 #include <pyrometer/ranks.h>
@@ -82,6 +83,7 @@ typedef struct pyro_report_request {
         const pyro_replay_report *replay;
         const pyro_fusion *fusion;
         const pyro_hardware_report *hardware;
+        const pyro_fit *fit;
     };
 } pyro_report_request;
 
