@@ -133,8 +133,9 @@ static int read_options(pyro_fit_options *out, pyro_train_options *training,
     return PYRO_OK;
 }
 
+/* Clears *spec where the options are to blame, not the model. */
 static int compute(pyro_fit **out, const fit_values *values, const pyro_words *chips,
-                   const char *spec, pyro_error *error)
+                   const char **spec, pyro_error *error)
 {
     pyro_cost_options cost_options;
     pyro_train_options training;
@@ -145,10 +146,16 @@ static int compute(pyro_fit **out, const fit_values *values, const pyro_words *c
     options.chips = chips->items;
     options.chip_count = chips->count;
     options.cost = &cost_options;
-    if (status == PYRO_OK)
-        status = pyro_open_sized(&model, spec, &values->pricing, &cost_options, error);
-    if (status == PYRO_OK)
+    if (status != PYRO_OK) {
+        *spec = NULL;
+        return status;
+    }
+    status = pyro_open_sized(&model, *spec, &values->pricing, &cost_options, error);
+    if (status == PYRO_OK) {
         status = pyro_fit_compute(out, model, &options, error);
+        if (status == PYRO_ERROR_ARGUMENT)
+            *spec = NULL;
+    }
     if (model)
         pyro_model_close(model);
     return status;
@@ -165,9 +172,9 @@ static int fit_model(const fit_values *values, const char *spec)
     if (!values->chips.count)
         return pyro_common_complain("fit needs a chip: --on h100, or a size of memory: --on 24GB");
     pyro_error_clear(&error);
-    if (!pyro_model_words_collect(&chips, &values->chips, &no_operands, "h100"))
+    if (!pyro_model_words_collect(&chips, &values->chips, &no_operands, ""))
         exit_code = pyro_common_complain("out of memory");
-    else if (compute(&fit, values, &chips.specs, spec, &error) != PYRO_OK)
+    else if (compute(&fit, values, &chips.specs, &spec, &error) != PYRO_OK)
         exit_code = pyro_common_fail(spec, &error);
     else
         exit_code = write_fit(values, fit);

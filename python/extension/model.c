@@ -222,7 +222,7 @@ static int price_training(model_object *self, const pyro_cost_options *options,
 }
 
 /* Reads None, or (optimizer, checkpoint, precision, freeze, lora) with None for a default. */
-static int read_training(PyObject *given, pyro_train_options *out, pyro_error *error)
+int core_read_training(PyObject *given, pyro_train_options *out, pyro_error *error)
 {
     const char *optimizer, *checkpoint, *precision;
 
@@ -289,7 +289,7 @@ static PyObject *model_report(model_object *self, PyObject *args)
     pyro_error_clear(&error);
     status = settle_options(&options, convention, rule, &error);
     if (status >= 0 && train != Py_None)
-        status = read_training(train, &training, &error);
+        status = core_read_training(train, &training, &error);
     if (status < 0)
         return PyErr_Occurred() ? NULL : core_fail(state, &error, status, 0);
     report.format = as_json ? PYRO_FORMAT_JSON : PYRO_FORMAT_TEXT;

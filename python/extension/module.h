@@ -40,6 +40,12 @@ PyObject *core_open_memory(PyObject *module, PyObject *args);
 /* Marks a model as busy; -1 with an exception if it is busy already. The caller clears `busy`. */
 int core_enter_model(model_object *self);
 
+/* Reads the tuple of options of training; an exception, or a status with the error filled. */
+int core_read_training(PyObject *given, pyro_train_options *out, pyro_error *error);
+
+/* fit.c: adds what computes whether a model fits. */
+int core_add_fit(PyObject *module);
+
 /* fuse.c: adds what finds fused groups of a model. */
 int core_add_fuse(PyObject *module);
 

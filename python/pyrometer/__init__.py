@@ -19,6 +19,7 @@ from pyrometer._capture.block import Capture, capture
 from pyrometer._capture.model import capture_model
 from pyrometer._core import version as __version__
 from pyrometer._cost.cost import Cost, Operator, Tensor, cost
+from pyrometer._cost.fit import Fit, fit
 from pyrometer._cost.fuse import Fusion, fuse
 from pyrometer._cost.registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._cost.train import TrainCost
@@ -40,6 +41,7 @@ __all__ = [
     "Capture",
     "Cost",
     "Error",
+    "Fit",
     "Fusion",
     "Graph",
     "History",
@@ -60,6 +62,7 @@ __all__ = [
     "capture_model",
     "cost",
     "detect_regressions",
+    "fit",
     "fuse",
     "history",
     "load_baseline",

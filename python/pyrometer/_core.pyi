@@ -27,6 +27,20 @@ class Model:
 def fuse(
     model: Model, as_json: bool, strategy: str, convention: str, dtype: str | None, top: int, /
 ) -> str: ...
+def fit(
+    model: Model,
+    as_json: bool,
+    chips: tuple[str, ...],
+    dtype: str | None,
+    train: tuple[str | None, ...] | None,
+    gpus: int,
+    parallel: str | None,
+    concurrent: int,
+    micro_batches: int,
+    cache_dtype: str | None,
+    reserve: int,
+    /,
+) -> str: ...
 def open(spec: str | PathLike[str], /) -> Model: ...
 def open_memory(data: bytes, label: str, /) -> Model: ...
 def open_decode(name: str, /) -> Model: ...

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum { MOST_TEXTS = 24, TEXT_BYTES = 400 };
+enum { MOST_TEXTS = 24, TEXT_BYTES = 400, NODE_GPUS = 8 };
 
 typedef struct texts {
     fit_run *run;
@@ -48,6 +48,9 @@ static void assume_reserve(texts *t, const pyro_layout *layout)
             fit_gpus(layout) > 1 ? ", 400 MiB for NCCL per kind of parallelism" : "",
             100 * FIT_FRAGMENTATION_SHARE, fit_gpus(layout) > 1 ? " three" : " two");
     }
+    if (fit_gpus(layout) > NODE_GPUS)
+        say(t, "communication: the time is that of the link inside a node; the network between "
+               "nodes is slower");
     say(t, "buffers: %lld MiB for workspaces of kernels%s", mebibytes(FIT_WORKSPACE_BYTES),
         layout->data <= 1 || !t->run->load.train ? ""
         : layout->sharding >= PYRO_SHARDING_ZERO3

@@ -2,7 +2,11 @@
 #include "base/error.h"
 #include "fit/fit.h"
 
-enum { MOST_LEVERS = 12, MOST_TENSOR_RANKS = 8 };
+enum {
+    MOST_LEVERS = 12,
+    MOST_TENSOR_RANKS = 8,
+    LEAST_SHARE = 1000 /* what saves less than a thousandth is not worth a line */
+};
 
 /* Bytes per value of quantised weights, with a 16-bit scale per 128 values. */
 #define BYTES_OF_8_BITS (1.0 + 2.0 / 128)
@@ -19,7 +23,7 @@ static void add(levers *l, const char *name, const char *how, int64_t total_byte
 {
     pyro_fit_answer *answer = l->answer;
     int64_t saved = answer->rank.total_bytes - total_bytes;
-    if (l->status != PYRO_OK || saved <= 0 || answer->lever_count == MOST_LEVERS)
+    if (l->status != PYRO_OK || saved <= answer->rank.total_bytes / LEAST_SHARE || answer->lever_count == MOST_LEVERS)
         return;
     answer->levers[answer->lever_count++] = (pyro_fit_lever){
         .name = name,

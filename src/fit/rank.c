@@ -30,7 +30,9 @@ static int64_t weights_of(const stage *s, const fit_parameter *p, pyro_sharding 
 {
     int64_t values = fit_sharded_values(p, s->layout, sharding);
     int64_t adapter = p->adapter_in + p->adapter_out, bytes;
-    if (p->is_product && s->setting->product_value_bytes > 0)
+    if (sharding == PYRO_SHARDING_FSDP && p->master_bytes)
+        bytes = 0; /* only the master weights are divided: low copies are made of gathered ones */
+    else if (p->is_product && s->setting->product_value_bytes > 0)
         bytes = (int64_t)((double)values * s->setting->product_value_bytes);
     else
         bytes = fit_scale(p->weight_bytes, values, p->values);
@@ -102,17 +104,20 @@ static int gathered_bytes(const stage *s, int64_t *weights, int64_t *gradients, 
     return PYRO_OK;
 }
 
-static int hold_buffers(const stage *s, int64_t *held, pyro_error *error)
+/* Workspaces and buckets stay; what is gathered or about to be sent is gone before the optimizer. */
+static int find_buffers(const stage *s, int64_t *steady, int64_t *passing, pyro_error *error)
 {
     int64_t weights = 0, gradients = 0;
-    held[PYRO_FIT_BUFFERS] = FIT_WORKSPACE_BYTES;
+    *steady = FIT_WORKSPACE_BYTES;
+    *passing = 0;
     if (s->layout->data <= 1)
         return PYRO_OK;
     int status = gathered_bytes(s, &weights, &gradients, error);
-    int64_t added = s->layout->sharding >= PYRO_SHARDING_ZERO3   ? fit_sum(weights, gradients)
-                    : s->layout->sharding >= PYRO_SHARDING_ZERO1 ? gradients
-                                                                 : s->gradient_bytes;
-    held[PYRO_FIT_BUFFERS] = fit_sum(held[PYRO_FIT_BUFFERS], added);
+    if (s->layout->sharding == PYRO_SHARDING_NONE)
+        *steady = fit_sum(*steady, s->gradient_bytes);
+    else
+        *passing = s->layout->sharding >= PYRO_SHARDING_ZERO3 ? fit_sum(weights, gradients)
+                                                              : gradients;
     return status;
 }
 
@@ -193,37 +198,72 @@ static int64_t in_flight(const stage *s)
     return s->load->train && count > 1 ? count - 1 : 0;
 }
 
-/* Fills what comes and goes: the peak of its sum, and each part there. */
-static int find_peak(const stage *s, pyro_fit_rank *rank, pyro_error *error)
+/* The pieces on this rank; `waiting` sums those that wait for the backward. */
+static void find_pieces(const stage *s, pyro_lifetimes *mine, int64_t *waiting)
 {
     const pyro_lifetimes *all = s->load->pieces;
-    size_t nodes = s->load->model->graph->node_count, peak = 0;
-    int64_t *curve = calloc(s->load->step_count + 1, sizeof *curve), waiting = 0;
-    pyro_lifetimes mine = {.pieces = malloc((all->count + 1) * sizeof *mine.pieces)};
-    int status = curve && mine.pieces ? PYRO_OK : pyro_fail_memory(error);
-    for (size_t i = 0; status == PYRO_OK && i < all->count; i++) {
+    size_t nodes = s->load->model->graph->node_count;
+    for (size_t i = 0; i < all->count; i++) {
         pyro_fit_part part;
         pyro_piece piece = all->pieces[i];
         piece.bytes = piece_bytes(s, &piece, &part);
         piece.kind = (uint8_t)part;
         if (part == PYRO_FIT_ACTIVATIONS && piece.first < nodes && piece.last >= nodes)
-            waiting = fit_sum(waiting, piece.bytes);
-        if (part == PYRO_FIT_OPTIMIZER_SCRATCH)
-            rank->held_bytes[part] = fit_sum(rank->held_bytes[part], piece.bytes);
+            *waiting = fit_sum(*waiting, piece.bytes);
         if (piece.bytes > 0)
-            mine.pieces[mine.count++] = piece;
+            mine->pieces[mine->count++] = piece;
     }
-    if (status == PYRO_OK && !pyro_lifetimes_run(&mine, curve, s->load->step_count, &peak))
-        status = pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
-    for (size_t i = 0; status == PYRO_OK && i < mine.count; i++)
-        if (mine.pieces[i].first <= peak && mine.pieces[i].last >= peak)
-            rank->peak_bytes[mine.pieces[i].kind] = fit_sum(
-                rank->peak_bytes[mine.pieces[i].kind], mine.pieces[i].bytes);
-    rank->peak_step = peak;
+}
+
+/* Sums the pieces of one part, or of all, into a curve; returns its maximum. */
+static int run_curve(const stage *s, const pyro_lifetimes *mine, int64_t *curve, size_t *peak,
+                     pyro_error *error)
+{
+    return pyro_lifetimes_run(mine, curve, s->load->step_count, peak)
+               ? PYRO_OK
+               : pyro_fail(error, PYRO_ERROR_LIMIT, "the peak memory does not fit in 64 bits");
+}
+
+/* The most of one part, if the pieces of the others are left out. */
+static int64_t most_of(const stage *s, pyro_lifetimes *mine, int64_t *curve, pyro_fit_part part)
+{
+    size_t count = 0, peak = 0;
+    for (size_t i = 0; i < mine->count; i++)
+        if (mine->pieces[i].kind == part)
+            mine->pieces[count++] = mine->pieces[i];
+    mine->count = count;
+    return count && pyro_lifetimes_run(mine, curve, s->load->step_count, &peak) ? curve[peak] : 0;
+}
+
+/* Fills what comes and goes: the peak of its sum, and each part there. */
+static int find_peak(const stage *s, pyro_fit_rank *rank, int64_t passing, pyro_error *error)
+{
+    size_t steps = s->load->step_count, peak = 0;
+    int64_t *curve = calloc(steps + 1, sizeof *curve), waiting = 0;
+    pyro_lifetimes mine = {.pieces = malloc((s->load->pieces->count + 2) * sizeof *mine.pieces)};
+    int status = curve && mine.pieces ? PYRO_OK : pyro_fail_memory(error);
+    if (status == PYRO_OK) {
+        find_pieces(s, &mine, &waiting);
+        mine.pieces[mine.count++] = (pyro_piece){
+            .bytes = passing,
+            .last = steps > 1 && s->load->train ? steps - 2 : steps,
+            .kind = PYRO_FIT_BUFFERS};
+        status = run_curve(s, &mine, curve, &peak, error);
+    }
+    for (size_t i = 0; status == PYRO_OK && i < mine.count; i++) {
+        const pyro_piece *piece = &mine.pieces[i];
+        if (piece->kind == PYRO_FIT_OPTIMIZER_SCRATCH)
+            rank->held_bytes[piece->kind] = fit_sum(rank->held_bytes[piece->kind], piece->bytes);
+        if (piece->first <= peak && piece->last >= peak)
+            rank->peak_bytes[piece->kind] = fit_sum(rank->peak_bytes[piece->kind], piece->bytes);
+    }
     int64_t always = fit_sum(s->load->input_bytes, fit_scale(waiting, in_flight(s), 1));
+    rank->peak_step = peak;
     rank->peak_bytes[PYRO_FIT_ACTIVATIONS] = fit_sum(rank->peak_bytes[PYRO_FIT_ACTIVATIONS],
                                                      always);
-    rank->held_bytes[PYRO_FIT_ACTIVATIONS] = rank->peak_bytes[PYRO_FIT_ACTIVATIONS];
+    if (status == PYRO_OK)
+        rank->held_bytes[PYRO_FIT_ACTIVATIONS] = fit_sum(
+            always, most_of(s, &mine, curve, PYRO_FIT_ACTIVATIONS));
     free(curve);
     free(mine.pieces);
     return status;
@@ -250,13 +290,16 @@ static int fill_stage(stage *s, pyro_fit_rank *rank, pyro_error *error)
 {
     static const pyro_fit_part steady[] = {PYRO_FIT_WEIGHTS, PYRO_FIT_MASTER_WEIGHTS,
                                            PYRO_FIT_OPTIMIZER_STATES, PYRO_FIT_KV_CACHE,
-                                           PYRO_FIT_BUFFERS, PYRO_FIT_RESERVE};
+                                           PYRO_FIT_RESERVE};
+    int64_t buffers, passing;
     *rank = (pyro_fit_rank){.stage = s->index};
     hold_parameters(s, rank->held_bytes);
     rank->held_bytes[PYRO_FIT_KV_CACHE] = cache_bytes(s);
-    int status = hold_buffers(s, rank->held_bytes, error);
+    int status = find_buffers(s, &buffers, &passing, error);
     if (status == PYRO_OK)
-        status = find_peak(s, rank, error);
+        status = find_peak(s, rank, passing, error);
+    rank->held_bytes[PYRO_FIT_BUFFERS] = fit_sum(buffers, passing);
+    rank->peak_bytes[PYRO_FIT_BUFFERS] = fit_sum(rank->peak_bytes[PYRO_FIT_BUFFERS], buffers);
     if (s->setting->micro_batches > 1)
         rank->peak_bytes[PYRO_FIT_GRADIENTS] = rank->held_bytes[PYRO_FIT_GRADIENTS];
     rank->held_bytes[PYRO_FIT_RESERVE] = reserve_bytes(s, rank);

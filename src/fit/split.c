@@ -159,6 +159,7 @@ static bool visit_product(flow *f, uint32_t n, const pyro_node *node, const oper
     }
     if (weight->split == FIT_VOCABULARY || (!with->units && is_vocabulary(load, with->weight, outputs))) {
         weight->split = FIT_VOCABULARY;
+        weight->is_product = false; /* quantisation leaves the head as it is */
         weight->units = outputs;
         weight->along_rows = by_rows;
         state.units = outputs;

@@ -98,6 +98,8 @@ def test_every_output_has_a_schema():
         ("ranks", "ranks"),
         ("graph", "resnet18"),
         ("hardware",),
+        ("fit", "llama3_8b", "--on", "h100,24GB", "--seq", "4096"),
+        ("fit", "resnet18", "--on", "t4", "--gpus", "2", "--train", "--parallel", "fsdp"),
         ("fuse", "resnet18"),
         ("fuse", "gpt2", "--strategy", "none"),
         ("graph", "gpt2", "--cuts", "2", "--memory-limit", "1G"),

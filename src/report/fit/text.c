@@ -42,13 +42,15 @@ static void write_verdict(const fit_text *w, const pyro_fit_answer *answer)
     const char *where = answer->gpus > 1 ? "on the fullest GPU" : "on the GPU";
     pyro_buf line = PYRO_BUF_INIT;
 
-    pyro_buf_addf(&line, "%s. %s of %s are used %s: %s (%s of the memory) %s.",
+    pyro_buf_addf(&line, "%s. It needs %s %s, which has %s: %s",
                   answer->fits ? "Yes, it fits" : "No, it does not fit",
-                  pyro_format_bytes(used, answer->rank.total_bytes),
-                  pyro_format_bytes(memory, answer->memory_bytes), where,
-                  pyro_format_bytes(margin, rest),
-                  pyro_format_share(share, (double)rest, (double)answer->memory_bytes),
-                  answer->fits ? "are free" : "are missing");
+                  pyro_format_bytes(used, answer->rank.total_bytes), where,
+                  pyro_format_bytes(memory, answer->memory_bytes), pyro_format_bytes(margin, rest));
+    if (answer->fits)
+        pyro_buf_addf(&line, " (%s) are free.",
+                      pyro_format_share(share, (double)rest, (double)answer->memory_bytes));
+    else
+        pyro_buf_adds(&line, " are missing.");
     if (!answer->fits && answer->enough_gpus)
         pyro_buf_addf(&line, " The fewest GPUs that hold it: %s %s (%s).",
                       gpus_of(count, answer->enough_gpus), answer->chip,
@@ -103,14 +105,12 @@ static void write_setting(const fit_text *w, const pyro_fit_answer *answer)
         pyro_buf_addf(&value, "; KV cache of %" PRId64 " sequence%s in %s", fit->concurrent,
                       fit->concurrent == 1 ? "" : "s", fit->cache_dtype);
     write_field(w, "Sizes:", &value);
-    pyro_buf_addf(&value, "%" PRId64 " x %s, ", answer->gpus, answer->chip);
-    pyro_buf_addf(&value, "%s%s", pyro_layout_format(layout, &answer->layout),
-                  answer->chosen ? " (the cheapest that fits)" : "");
-    if (answer->chosen && !answer->fits) {
-        pyro_buf_reset(&value);
-        pyro_buf_addf(&value, "%" PRId64 " x %s, %s (nothing fits; this comes closest)",
-                      answer->gpus, answer->chip, pyro_layout_format(layout, &answer->layout));
-    }
+    pyro_buf_addf(&value, "%" PRId64 " x %s", answer->gpus, answer->chip);
+    if (answer->gpus > 1)
+        pyro_buf_addf(&value, ", %s", pyro_layout_format(layout, &answer->layout));
+    if (answer->chosen)
+        pyro_buf_adds(&value, answer->fits ? " (the cheapest that fits)"
+                                           : " (nothing fits; this comes closest)");
     write_field(w, "Layout:", &value);
     pyro_text_clean(&value, answer->peak);
     if (value.length)
@@ -174,7 +174,7 @@ static void write_largest(const fit_text *w, const pyro_fit_answer *answer)
         return;
     pyro_text_heading(w->buf, "\nLargest that fits, other sizes as above:", w->options->color);
     add_largest(w, "Batch:", answer->largest_batch, answer->batch_is_limited, "");
-    add_largest(w, "Sequence:", answer->largest_sequence, answer->sequence_is_limited, " tokens");
+    add_largest(w, "Sequence:", answer->largest_sequence, answer->sequence_is_limited, " tokens, by memory alone");
     add_largest(w, "Concurrency:", answer->largest_concurrent, false,
                 " sequences in the KV cache");
 }
