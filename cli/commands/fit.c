@@ -185,9 +185,8 @@ static int fit_model(const fit_values *values, const char *spec)
 
 static int run_fit(const pyro_command *command, int argc, char **argv)
 {
-    fit_values values = {.pricing = PYRO_PRICING_INIT,
-                         .training = PYRO_TRAINING_INIT,
-                         .common = PYRO_COMMON_INIT};
+    fit_values values = {
+        .pricing = PYRO_PRICING_INIT, .training = PYRO_TRAINING_INIT, .common = PYRO_COMMON_INIT};
     pyro_words operands = {0};
     int exit_code;
 
@@ -218,7 +217,7 @@ static const pyro_example fit_examples[] = {
 
 const pyro_command cmd_fit = {
     .name = "fit",
-    .summary = "does a model fit into GPU memory, and what is the most that does",
+    .summary = "check whether a model fits into GPU memory, and find the most that does",
     .usage = "MODEL --on CHIP [OPTION...]",
     .description =
         "Computes what each GPU holds: weights, gradients, optimizer states, activations by the "

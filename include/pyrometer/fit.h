@@ -82,6 +82,7 @@ typedef struct pyro_fit_answer {
     const char *chip; /* "H100 SXM" */
     int64_t memory_bytes;
     double link_bytes_per_s; /* 0: unknown */
+    double driver_share; /* of the memory that programs do not get */
     int64_t gpus;
     pyro_layout layout;
     bool chosen; /* the layout was searched for */

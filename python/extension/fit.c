@@ -5,8 +5,8 @@
 
 enum { MOST_CHIPS = 64 };
 
-static int fit(pyro_model *model, const pyro_fit_options *options, const pyro_report_options *report,
-               char **text, size_t *size, pyro_error *error)
+static int fit(pyro_model *model, const pyro_fit_options *options,
+               const pyro_report_options *report, char **text, size_t *size, pyro_error *error)
 {
     pyro_fit *result = NULL;
     int status = pyro_fit_compute(&result, model, options, error);

@@ -36,15 +36,19 @@ static long long mebibytes(int64_t bytes)
 static void assume_reserve(texts *t, const pyro_layout *layout)
 {
     int64_t given = t->run->options->reserve_bytes;
+    double share = t->run->fit->answers[0].driver_share;
     if (given >= 0) {
-        say(t, "reserve: %lld MiB as given for driver, CUDA context and NCCL, and %.0f%% of "
-               "activations and gradients for fragmentation",
+        say(t,
+            "reserve: %lld MiB as given for driver, CUDA context and NCCL, and %.0f%% of "
+            "activations and gradients for fragmentation",
             mebibytes(given), 100 * FIT_FRAGMENTATION_SHARE);
     } else {
-        say(t, "reserve: %lld MiB for the CUDA context, %.0f%% of the memory for the driver%s, and "
-               "%.0f%% of activations and gradients for fragmentation; --reserve replaces the "
-               "first%s",
-            mebibytes(FIT_CONTEXT_BYTES), 100 * FIT_DRIVER_SHARE,
+        say(t,
+            "reserve: %lld MiB for the CUDA context, %.0f%% of the memory for %s%s, and "
+            "%.0f%% of activations and gradients for fragmentation; --reserve replaces the "
+            "first%s",
+            mebibytes(FIT_CONTEXT_BYTES), 100 * share,
+            share > FIT_DRIVER_SHARE ? "the driver and error correction" : "the driver",
             fit_gpus(layout) > 1 ? ", 400 MiB for NCCL per kind of parallelism" : "",
             100 * FIT_FRAGMENTATION_SHARE, fit_gpus(layout) > 1 ? " three" : " two");
     }
@@ -66,8 +70,9 @@ static void assume_training(texts *t, const pyro_layout *layout)
     say(t, "training: the loss is computed from the model's outputs without memory of its own; "
            "gradients are set to None before each step");
     if (t->run->fit->micro_batches > 1)
-        say(t, "pipeline: one forward, one backward (1F1B) with %lld micro-batches; a stage keeps "
-               "the activations of as many micro-batches as there are stages from it to the last",
+        say(t,
+            "pipeline: one forward, one backward (1F1B) with %lld micro-batches; a stage keeps "
+            "the activations of as many micro-batches as there are stages from it to the last",
             (long long)t->run->fit->micro_batches);
     if (layout->tensor > 1 && !layout->sequence)
         say(t, "tensor parallelism: activations between split products are whole on every GPU; "
@@ -116,9 +121,8 @@ static void note_padding(texts *t, const pyro_layout *layout)
 static void note_model(texts *t)
 {
     size_t count;
-    const char *const *notes = t->run->load.train
-                                   ? pyro_train_notes(t->run->load.train, &count)
-                                   : pyro_cost_notes(t->run->load.cost, &count);
+    const char *const *notes = t->run->load.train ? pyro_train_notes(t->run->load.train, &count)
+                                                  : pyro_cost_notes(t->run->load.cost, &count);
     const fit_load *load = &t->run->load;
     for (size_t i = 0; i < count; i++)
         say(t, "%s", notes[i]);

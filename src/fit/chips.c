@@ -19,6 +19,16 @@ static bool read_size(const char *text, int64_t *bytes)
     return true;
 }
 
+/* Chips whose error correction takes a sixteenth of their memory. */
+static double driver_share(const char *name)
+{
+    static const char *const corrected[] = {"T4", "A2", "A10", "A40", "L4", "L40", "L40S"};
+    for (size_t i = 0; i < sizeof corrected / sizeof *corrected; i++)
+        if (!strcmp(name, corrected[i]))
+            return FIT_CORRECTED_SHARE;
+    return FIT_DRIVER_SHARE;
+}
+
 static int find_chip(fit_run *run, pyro_fit_answer *answer, const char *name, pyro_error *error)
 {
     const pyro_chip *chip = pyro_chip_by_name(name);
@@ -26,9 +36,11 @@ static int find_chip(fit_run *run, pyro_fit_answer *answer, const char *name, py
         answer->chip = chip->name;
         answer->memory_bytes = chip->memory_bytes;
         answer->link_bytes_per_s = chip->link_bytes_per_s;
+        answer->driver_share = driver_share(chip->name);
         return PYRO_OK;
     }
     if (read_size(name, &answer->memory_bytes)) {
+        answer->driver_share = FIT_DRIVER_SHARE;
         answer->chip = pyro_arena_text(&run->fit->store->arena, name, strlen(name));
         return answer->chip ? PYRO_OK : pyro_fail_memory(error);
     }

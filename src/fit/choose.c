@@ -31,8 +31,7 @@ static void consider(choice *c, const pyro_layout *layout, pyro_error *error)
         c->closest_bytes = rank.total_bytes;
         c->has_closest = true;
     }
-    double cost = (double)rank.traffic.total_bytes /
-                  (double)(layout->data * setting.micro_batches);
+    double cost = (double)rank.traffic.total_bytes / (double)(layout->data * setting.micro_batches);
     if (rank.total_bytes <= setting.memory_bytes && (!c->fits || cost < c->best_cost)) {
         c->best = *layout;
         c->best_cost = cost;

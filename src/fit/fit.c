@@ -31,26 +31,6 @@ const char *pyro_fit_part_title(pyro_fit_part part)
     return parts[part].title;
 }
 
-void fit_set_amounts(fit_setting *setting, const fit_load *load, const pyro_fit_options *options,
-                     const pyro_layout *layout)
-{
-    setting->concurrent = options->concurrent ? options->concurrent
-                          : load->batch > 0   ? load->batch
-                                              : 1;
-    setting->micro_batches = options->micro_batches ? options->micro_batches
-                             : load->train          ? layout->pipeline
-                                                    : 1;
-}
-
-fit_setting fit_setting_of(const fit_run *run, const pyro_fit_answer *answer)
-{
-    fit_setting setting = run->setting;
-    setting.memory_bytes = answer->memory_bytes;
-    setting.link_bytes_per_s = answer->link_bytes_per_s;
-    fit_set_amounts(&setting, &run->load, run->options, &answer->layout);
-    return setting;
-}
-
 /* The options that are wrong whatever the model is. */
 static int check_options(const pyro_fit_options *options, pyro_error *error)
 {

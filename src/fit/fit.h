@@ -89,7 +89,7 @@ typedef struct fit_setting {
     double product_value_bytes; /* of quantised products; 0: as they are */
     bool offloads_states; /* to the host */
     int64_t reserve_bytes, memory_bytes;
-    double link_bytes_per_s;
+    double link_bytes_per_s, driver_share;
 } fit_setting;
 
 /* Reads a model at its current sizes. Free it even if it fails (load.c). */
@@ -129,6 +129,7 @@ int fit_traffic(pyro_fit_traffic *out, const fit_load *load, const pyro_layout *
 #define FIT_COMMUNICATOR_BYTES (INT64_C(400) << 20)
 #define FIT_WORKSPACE_BYTES (INT64_C(64) << 20)
 #define FIT_DRIVER_SHARE 0.01
+#define FIT_CORRECTED_SHARE 0.07 /* GDDR memory that holds its own check bits */
 #define FIT_FRAGMENTATION_SHARE 0.04
 
 /* Finds the cheapest layout (choose.c). `fits` says whether one fits; else `out` comes closest. */
@@ -153,6 +154,7 @@ int fit_find_levers(fit_run *run, pyro_fit_answer *answer, pyro_error *error);
 int fit_find_chips(fit_run *run, pyro_error *error);
 /* What is assumed, in words (assumptions.c). */
 int fit_describe(fit_run *run, pyro_error *error);
+/* The setting of an answer's chip and layout (setting.c). */
 fit_setting fit_setting_of(const fit_run *run, const pyro_fit_answer *answer);
 /* The concurrency and micro-batches of a setting at a load's sizes. */
 void fit_set_amounts(fit_setting *setting, const fit_load *load, const pyro_fit_options *options,

@@ -77,7 +77,7 @@ static int64_t meet(const search *s, int64_t low, int64_t low_bytes, int64_t hig
     double slope = (double)(high_bytes - low_bytes) / (double)(high - low);
     double size = slope > 0 ? (double)low + (double)(s->memory_bytes - low_bytes) / slope
                             : 2.0 * (double)high;
-    return size < 1 ? 1 : size > (double)MOST ? MOST : (int64_t)size;
+    return size<1 ? 1 : size>(double) MOST ? MOST : (int64_t)size;
 }
 
 static int64_t clamp(int64_t size, int64_t least, int64_t most)

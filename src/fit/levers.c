@@ -23,14 +23,15 @@ static void add(levers *l, const char *name, const char *how, int64_t total_byte
 {
     pyro_fit_answer *answer = l->answer;
     int64_t saved = answer->rank.total_bytes - total_bytes;
-    if (l->status != PYRO_OK || saved <= answer->rank.total_bytes / LEAST_SHARE || answer->lever_count == MOST_LEVERS)
+    if (l->status != PYRO_OK || saved <= answer->rank.total_bytes / LEAST_SHARE ||
+        answer->lever_count == MOST_LEVERS)
         return;
-    answer->levers[answer->lever_count++] = (pyro_fit_lever){
-        .name = name,
-        .how = how,
-        .saved_bytes = saved,
-        .total_bytes = total_bytes,
-        .fits = total_bytes <= answer->memory_bytes};
+    answer->levers[answer->lever_count++] = (pyro_fit_lever){.name = name,
+                                                             .how = how,
+                                                             .saved_bytes = saved,
+                                                             .total_bytes = total_bytes,
+                                                             .fits = total_bytes <=
+                                                                     answer->memory_bytes};
 }
 
 static int64_t total_with(levers *l, const fit_load *load, const pyro_layout *layout,
@@ -74,9 +75,9 @@ static void try_shardings(levers *l)
         pyro_sharding sharding;
         const char *name, *how;
     } steps[] = {
-        {PYRO_SHARDING_ZERO1, "ZeRO 1: divide optimizer states", "zero1"},
-        {PYRO_SHARDING_ZERO2, "ZeRO 2: divide gradients too", "zero2"},
-        {PYRO_SHARDING_FSDP, "FSDP: divide weights too", "fsdp"},
+        {PYRO_SHARDING_ZERO1, "ZeRO 1: optimizer states", "zero1"},
+        {PYRO_SHARDING_ZERO2, "ZeRO 2: gradients too", "zero2"},
+        {PYRO_SHARDING_FSDP, "FSDP: weights too", "fsdp"},
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         pyro_layout layout = l->answer->layout;
@@ -98,7 +99,7 @@ static void try_tensor_ranks(levers *l)
     }
     layout.tensor *= 2;
     if (layout.tensor <= MOST_TENSOR_RANKS && l->run->load.transfer_count)
-        try_layout(l, "tensor parallelism on twice the GPUs", "tp x 2", layout);
+        try_layout(l, "twice the tensor ranks", "tp x 2", layout);
 }
 
 static void try_trainings(levers *l)
@@ -124,7 +125,7 @@ static void try_trainings(levers *l)
     if (!given->lora) {
         changed.lora = "16:.";
         changed.freeze = NULL;
-        try_training(l, "LoRA, rank 16, all linear layers", "--lora 16:.", &changed);
+        try_training(l, "LoRA adapters of rank 16", "--lora 16:.", &changed);
     }
     setting.offloads_states = true;
     try_setting(l, "optimizer on the host", "offloading", &setting);
@@ -147,8 +148,7 @@ static void try_serving(levers *l)
 int fit_find_levers(fit_run *run, pyro_fit_answer *answer, pyro_error *error)
 {
     levers l = {.run = run, .answer = answer, .error = error};
-    answer->levers = pyro_arena_array(&run->fit->store->arena, MOST_LEVERS,
-                                      sizeof *answer->levers);
+    answer->levers = pyro_arena_array(&run->fit->store->arena, MOST_LEVERS, sizeof *answer->levers);
     if (!answer->levers)
         return pyro_fail_memory(error);
     if (run->load.train)

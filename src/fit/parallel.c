@@ -93,8 +93,7 @@ char *pyro_layout_format(char text[PYRO_LAYOUT_TEXT], const pyro_layout *layout)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (parts[i].ranks > 1)
             length += (size_t)snprintf(text + length, PYRO_LAYOUT_TEXT - length, "%s%s=%lld",
-                                       length ? "," : "", parts[i].name,
-                                       (long long)parts[i].ranks);
+                                       length ? "," : "", parts[i].name, (long long)parts[i].ranks);
     if (layout->sharding != PYRO_SHARDING_NONE)
         length += (size_t)snprintf(text + length, PYRO_LAYOUT_TEXT - length, "%s%s",
                                    length ? "," : "", pyro_sharding_name(layout->sharding));

@@ -244,10 +244,10 @@ static int find_peak(const stage *s, pyro_fit_rank *rank, int64_t passing, pyro_
     int status = curve && mine.pieces ? PYRO_OK : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         find_pieces(s, &mine, &waiting);
-        mine.pieces[mine.count++] = (pyro_piece){
-            .bytes = passing,
-            .last = steps > 1 && s->load->train ? steps - 2 : steps,
-            .kind = PYRO_FIT_BUFFERS};
+        mine.pieces[mine.count++] = (pyro_piece){.bytes = passing,
+                                                 .last = steps > 1 && s->load->train ? steps - 2
+                                                                                     : steps,
+                                                 .kind = PYRO_FIT_BUFFERS};
         status = run_curve(s, &mine, curve, &peak, error);
     }
     for (size_t i = 0; status == PYRO_OK && i < mine.count; i++) {
@@ -282,8 +282,9 @@ static int64_t reserve_bytes(const stage *s, const pyro_fit_rank *rank)
                      (layout->expert > 1);
     /* Replicas of inference do not talk to each other. */
     groups -= !s->load->train && layout->data > 1 && layout->sharding == PYRO_SHARDING_NONE;
-    return fit_sum(fit_sum(FIT_CONTEXT_BYTES, groups * FIT_COMMUNICATOR_BYTES),
-                   fit_sum((int64_t)((double)s->setting->memory_bytes * FIT_DRIVER_SHARE), loose));
+    return fit_sum(
+        fit_sum(FIT_CONTEXT_BYTES, groups * FIT_COMMUNICATOR_BYTES),
+        fit_sum((int64_t)((double)s->setting->memory_bytes * s->setting->driver_share), loose));
 }
 
 static int fill_stage(stage *s, pyro_fit_rank *rank, pyro_error *error)
@@ -321,7 +322,6 @@ int fit_rank(pyro_fit_rank *out, const fit_load *load, const pyro_layout *layout
         if (status == PYRO_OK && (index == 0 || rank.total_bytes > out->total_bytes))
             *out = rank;
     }
-    return status == PYRO_OK
-               ? fit_traffic(&out->traffic, load, layout, setting, out->stage, error)
-               : status;
+    return status == PYRO_OK ? fit_traffic(&out->traffic, load, layout, setting, out->stage, error)
+                             : status;
 }

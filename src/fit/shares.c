@@ -70,9 +70,8 @@ int64_t fit_local_adapter(const fit_parameter *parameter, const pyro_layout *lay
 /* Ranks that hold the same part of a parameter. */
 static int64_t copies(const fit_parameter *parameter, const pyro_layout *layout)
 {
-    return is_divided_by_experts(parameter, layout)
-               ? layout->data * layout->tensor / layout->expert
-               : layout->data;
+    return is_divided_by_experts(parameter, layout) ? layout->data * layout->tensor / layout->expert
+                                                    : layout->data;
 }
 
 int64_t fit_sharded_values(const fit_parameter *parameter, const pyro_layout *layout,

@@ -66,7 +66,8 @@ typedef struct operands {
 static operands find_operands(const flow *f, const pyro_node *node)
 {
     const fit_load *load = f->load;
-    operands found = {.input = FIT_NONE, .weight = FIT_NONE, .bias = FIT_NONE, .producer = FIT_NONE};
+    operands found = {
+        .input = FIT_NONE, .weight = FIT_NONE, .bias = FIT_NONE, .producer = FIT_NONE};
     for (uint32_t a = 0; a < node->arg_count; a++)
         for (uint32_t i = 0; is_tensors(&node->args[a]) && i < node->args[a].count; i++) {
             uint32_t value = node->args[a].items.values[i];
@@ -157,7 +158,8 @@ static bool visit_product(flow *f, uint32_t n, const pyro_node *node, const oper
         if (!add_transfer(load, n, with->units ? out : with->input, true, with->units > 0))
             return false;
     }
-    if (weight->split == FIT_VOCABULARY || (!with->units && is_vocabulary(load, with->weight, outputs))) {
+    if (weight->split == FIT_VOCABULARY ||
+        (!with->units && is_vocabulary(load, with->weight, outputs))) {
         weight->split = FIT_VOCABULARY;
         weight->is_product = false; /* quantisation leaves the head as it is */
         weight->units = outputs;

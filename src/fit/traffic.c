@@ -21,10 +21,9 @@ static void sum_parameters(const fit_load *load, const pyro_layout *layout, int6
             continue;
         int64_t local = fit_local_values(p, layout);
         *weights = fit_sum(*weights, fit_scale(p->weight_bytes, local, p->values));
-        *gradients = fit_sum(*gradients,
-                             adapter ? fit_scale(p->gradient_bytes, fit_local_adapter(p, layout),
-                                                 adapter)
-                                     : fit_scale(p->gradient_bytes, local, p->values));
+        *gradients = fit_sum(*gradients, adapter ? fit_scale(p->gradient_bytes,
+                                                             fit_local_adapter(p, layout), adapter)
+                                                 : fit_scale(p->gradient_bytes, local, p->values));
     }
 }
 

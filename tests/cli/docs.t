@@ -5,6 +5,7 @@ pyrometer-check.1
 pyrometer-cost.1
 pyrometer-diff.1
 pyrometer-doctor.1
+pyrometer-fit.1
 pyrometer-fuse.1
 pyrometer-graph.1
 pyrometer-history.1
@@ -43,7 +44,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph fuse trace ranks bench report history run python learn replay doctor help --help --version
+cost models check diff graph fuse fit trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --freeze --format

@@ -146,8 +146,8 @@ static void write_parts(const fit_text *w, const pyro_fit_answer *answer)
     pyro_table_cell(&table, "Total");
     pyro_table_cell(&table, "");
     pyro_table_cell(&table, pyro_format_bytes(text, rank->total_bytes));
-    pyro_table_cell(&table, pyro_format_share(text, (double)rank->total_bytes,
-                                              (double)answer->memory_bytes));
+    pyro_table_cell(
+        &table, pyro_format_share(text, (double)rank->total_bytes, (double)answer->memory_bytes));
     write_table(w, &table);
 }
 
@@ -174,9 +174,9 @@ static void write_largest(const fit_text *w, const pyro_fit_answer *answer)
         return;
     pyro_text_heading(w->buf, "\nLargest that fits, other sizes as above:", w->options->color);
     add_largest(w, "Batch:", answer->largest_batch, answer->batch_is_limited, "");
-    add_largest(w, "Sequence:", answer->largest_sequence, answer->sequence_is_limited, " tokens, by memory alone");
-    add_largest(w, "Concurrency:", answer->largest_concurrent, false,
-                " sequences in the KV cache");
+    add_largest(w, "Sequence:", answer->largest_sequence, answer->sequence_is_limited,
+                " tokens, by memory alone");
+    add_largest(w, "Concurrency:", answer->largest_concurrent, false, " sequences in the KV cache");
 }
 
 static void write_traffic(const fit_text *w, const pyro_fit_answer *answer)
@@ -243,10 +243,10 @@ static void write_levers(const fit_text *w, const pyro_fit_answer *answer)
 /* A row per chip. */
 static void write_chips(const fit_text *w)
 {
-    static const pyro_table_column columns[] = {
-        {"Chip", false, false},  {"GPUs", true, false}, {"Layout", false, true},
-        {"Fits", false, false},  {"Used", true, false}, {"Memory", true, false},
-        {"Margin", true, false}, {"Batch", true, false}};
+    static const pyro_table_column columns[] = {{"Chip", false, false},  {"GPUs", true, false},
+                                                {"Layout", false, true}, {"Fits", false, false},
+                                                {"Used", true, false},   {"Memory", true, false},
+                                                {"Margin", true, false}, {"Batch", true, false}};
     char text[PYRO_UNIT_TEXT], layout[PYRO_LAYOUT_TEXT];
     pyro_table table;
 
@@ -291,8 +291,8 @@ int pyro_write_fit_text(pyro_buf *buf, const pyro_report_request *request)
     write_largest(&w, answer);
     write_traffic(&w, answer);
     write_levers(&w, answer);
-    pyro_text_list(buf, "\nAssumptions:", fit->assumptions, fit->assumption_count,
-                   w.options->width, w.options->color);
+    pyro_text_list(buf, "\nAssumptions:", fit->assumptions, fit->assumption_count, w.options->width,
+                   w.options->color);
     pyro_text_list(buf, "\nNotes:", fit->notes, fit->note_count, w.options->width,
                    w.options->color);
     return PYRO_OK;

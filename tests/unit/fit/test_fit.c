@@ -25,22 +25,22 @@ typedef struct combination {
 } combination;
 
 static const combination combinations[] = {
-    {&llama, 1, 1, 1, 1, ""},          {&llama, 2, 1, 1, 1, ""},
-    {&llama, 8, 1, 1, 1, ""},          {&llama, 16, 1, 1, 1, ""},
-    {&llama, 3, 1, 1, 1, ""},          {&llama, 1, 2, 1, 1, ""},
-    {&llama, 1, 5, 1, 1, ""},          {&llama, 1, 1, 8, 1, ""},
-    {&llama, 1, 1, 8, 1, "zero1"},     {&llama, 1, 1, 8, 1, "zero2"},
-    {&llama, 1, 1, 8, 1, "zero3"},     {&llama, 1, 1, 8, 1, "fsdp"},
-    {&llama, 1, 1, 7, 1, "zero1"},     {&llama, 1, 1, 7, 1, "zero3"},
-    {&llama, 1, 1, 7, 1, "fsdp"},      {&llama, 2, 2, 2, 1, ""},
-    {&llama, 8, 2, 4, 1, "zero1"},     {&llama, 8, 1, 3, 1, "fsdp"},
-    {&llama, 16, 1, 5, 1, "fsdp"},     {&llama, 4, 4, 2, 1, "zero2"},
-    {&mixtral, 1, 1, 1, 1, ""},        {&mixtral, 8, 1, 1, 1, ""},
-    {&mixtral, 8, 1, 1, 8, ""},        {&mixtral, 1, 1, 8, 8, ""},
-    {&mixtral, 1, 1, 8, 4, "zero1"},   {&mixtral, 2, 1, 8, 4, "zero2"},
-    {&mixtral, 1, 1, 16, 8, "fsdp"},   {&mixtral, 2, 2, 4, 8, "zero1"},
-    {&mixtral, 1, 4, 4, 2, "zero3"},   {&mixtral, 3, 1, 4, 3, "zero1"},
-    {&mixtral, 1, 1, 6, 3, "fsdp"},    {&mixtral, 3, 2, 1, 1, ""},
+    {&llama, 1, 1, 1, 1, ""},        {&llama, 2, 1, 1, 1, ""},
+    {&llama, 8, 1, 1, 1, ""},        {&llama, 16, 1, 1, 1, ""},
+    {&llama, 3, 1, 1, 1, ""},        {&llama, 1, 2, 1, 1, ""},
+    {&llama, 1, 5, 1, 1, ""},        {&llama, 1, 1, 8, 1, ""},
+    {&llama, 1, 1, 8, 1, "zero1"},   {&llama, 1, 1, 8, 1, "zero2"},
+    {&llama, 1, 1, 8, 1, "zero3"},   {&llama, 1, 1, 8, 1, "fsdp"},
+    {&llama, 1, 1, 7, 1, "zero1"},   {&llama, 1, 1, 7, 1, "zero3"},
+    {&llama, 1, 1, 7, 1, "fsdp"},    {&llama, 2, 2, 2, 1, ""},
+    {&llama, 8, 2, 4, 1, "zero1"},   {&llama, 8, 1, 3, 1, "fsdp"},
+    {&llama, 16, 1, 5, 1, "fsdp"},   {&llama, 4, 4, 2, 1, "zero2"},
+    {&mixtral, 1, 1, 1, 1, ""},      {&mixtral, 8, 1, 1, 1, ""},
+    {&mixtral, 8, 1, 1, 8, ""},      {&mixtral, 1, 1, 8, 8, ""},
+    {&mixtral, 1, 1, 8, 4, "zero1"}, {&mixtral, 2, 1, 8, 4, "zero2"},
+    {&mixtral, 1, 1, 16, 8, "fsdp"}, {&mixtral, 2, 2, 4, 8, "zero1"},
+    {&mixtral, 1, 4, 4, 2, "zero3"}, {&mixtral, 3, 1, 4, 3, "zero1"},
+    {&mixtral, 1, 1, 6, 3, "fsdp"},  {&mixtral, 3, 2, 1, 1, ""},
 };
 
 enum { COUNT = sizeof combinations / sizeof *combinations, TOKENS = 256, BYTES = 2 };
@@ -160,9 +160,7 @@ static void check_training(const combination *c)
     pyro_fit *result = fit(c, &train);
     const pyro_fit_rank *rank = &result->answers[0].rank;
     stage s = stage_of(c, rank->stage);
-    int level = !*c->sharding                  ? 0
-                : !strcmp(c->sharding, "fsdp") ? 3
-                                               : c->sharding[4] - '0';
+    int level = !*c->sharding ? 0 : !strcmp(c->sharding, "fsdp") ? 3 : c->sharding[4] - '0';
     int64_t outside, block, whole_outside, whole_block;
     int64_t whole = sum(&s, c->sharding, false, &whole_outside, &whole_block);
     assert_int_equal(rank->held_bytes[PYRO_FIT_GRADIENTS],
@@ -174,14 +172,12 @@ static void check_training(const combination *c)
                       BYTES * sum(&s, c->sharding, level >= 3, &outside, &block);
     assert_true(weights >= 0 && weights <= 64 * 4);
     int64_t most = whole_outside > whole_block ? whole_outside : whole_block;
-    int64_t buffers = level >= 3                ? whole_outside + 2 * whole_block + most
+    int64_t buffers = level >= 3                  ? whole_outside + 2 * whole_block + most
                       : level >= 1 && c->data > 1 ? most
-                      : c->data > 1             ? whole
-                                                : 0;
+                      : c->data > 1               ? whole
+                                                  : 0;
     assert_int_equal(rank->held_bytes[PYRO_FIT_BUFFERS], (64 << 20) + BYTES * buffers);
-    int64_t sent = level >= 3   ? 2 * c->pipeline * whole + whole
-                   : c->data > 1 ? 2 * whole
-                                 : 0;
+    int64_t sent = level >= 3 ? 2 * c->pipeline * whole + whole : c->data > 1 ? 2 * whole : 0;
     assert_true(llabs(rank->traffic.data_bytes - up(BYTES * sent * (c->data - 1), c->data)) <= 2);
     int64_t total = 0;
     for (int part = 0; part < PYRO_FIT_PART_COUNT; part++)
@@ -199,15 +195,15 @@ static void check_inference(const combination *c)
     const architecture *m = c->of;
     stage s = stage_of(c, rank->stage);
     int64_t tokens = up(TOKENS + 1, 16) * 16;
-    assert_int_equal(rank->held_bytes[PYRO_FIT_KV_CACHE],
-                     3 * tokens * 2 * up(m->cache_heads, c->tensor) * m->head_size * s.layers *
-                         BYTES);
+    assert_int_equal(rank->held_bytes[PYRO_FIT_KV_CACHE], 3 * tokens * 2 *
+                                                              up(m->cache_heads, c->tensor) *
+                                                              m->head_size * s.layers * BYTES);
     /* Two sums per layer and one behind the table of words, each sent as a ring. */
     bool has_table = rank->stage == 0;
     int64_t sums = c->expert > 1 ? s.layers : 2 * s.layers;
     int64_t reduced = (sums + has_table) * (TOKENS + 1) * m->hidden * BYTES;
-    assert_true(llabs(rank->traffic.tensor_bytes -
-                      up(2 * reduced * (c->tensor - 1), c->tensor)) <= 2);
+    assert_true(llabs(rank->traffic.tensor_bytes - up(2 * reduced * (c->tensor - 1), c->tensor)) <=
+                2);
     int64_t boundary = c->pipeline > 1 ? (TOKENS + 1) * m->hidden * BYTES : 0;
     assert_true(rank->traffic.pipeline_bytes >= boundary &&
                 rank->traffic.pipeline_bytes <= 2 * boundary);
@@ -234,8 +230,8 @@ static void test_one_gpu_is_the_training_step(void **state)
         pyro_train_options train = {.optimizer = PYRO_OPTIMIZER_ADAMW,
                                     .precision = PYRO_PRECISION_BF16_MIXED,
                                     .lora = i == 1 ? "4:attn" : NULL};
-        pyro_fit_options options = {.chips = chips, .chip_count = 1, .train = &train,
-                                    .without_search = true};
+        pyro_fit_options options = {
+            .chips = chips, .chip_count = 1, .train = &train, .without_search = true};
         pyro_model *model;
         pyro_train *step;
         pyro_fit *result;
@@ -247,8 +243,7 @@ static void test_one_gpu_is_the_training_step(void **state)
         assert_int_equal(rank->held_bytes[PYRO_FIT_WEIGHTS], total->weight_bytes);
         assert_int_equal(rank->held_bytes[PYRO_FIT_MASTER_WEIGHTS], total->master_weight_bytes);
         assert_int_equal(rank->held_bytes[PYRO_FIT_GRADIENTS], total->gradient_bytes);
-        assert_int_equal(rank->held_bytes[PYRO_FIT_OPTIMIZER_STATES],
-                         total->optimizer_state_bytes);
+        assert_int_equal(rank->held_bytes[PYRO_FIT_OPTIMIZER_STATES], total->optimizer_state_bytes);
         assert_int_equal(rank->total_bytes - rank->peak_bytes[PYRO_FIT_BUFFERS] -
                              rank->peak_bytes[PYRO_FIT_RESERVE],
                          total->peak_bytes);
@@ -262,8 +257,12 @@ static pyro_fit *search(const char *name, const char *chip, const char *parallel
                         const pyro_train_options *train)
 {
     const char *chips[] = {chip};
-    pyro_fit_options options = {.chips = chips, .chip_count = 1, .parallel = parallel,
-                                .gpus = gpus,   .train = train,  .reserve_bytes = -1};
+    pyro_fit_options options = {.chips = chips,
+                                .chip_count = 1,
+                                .parallel = parallel,
+                                .gpus = gpus,
+                                .train = train,
+                                .reserve_bytes = -1};
     pyro_model *model;
     pyro_fit *result;
     assert_int_equal(pyro_model_open(&model, name, NULL), PYRO_OK);
@@ -285,8 +284,11 @@ static void test_largest_sizes(void **state)
     assert_true(batch > 100 && result->answers[0].largest_sequence == -1);
     pyro_fit_free(result);
     for (int64_t more = 0; more <= 1; more++) {
-        pyro_fit_options options = {.chips = chips, .chip_count = 1, .train = &train,
-                                    .reserve_bytes = -1, .without_search = true};
+        pyro_fit_options options = {.chips = chips,
+                                    .chip_count = 1,
+                                    .train = &train,
+                                    .reserve_bytes = -1,
+                                    .without_search = true};
         pyro_model *model;
         assert_int_equal(pyro_model_open(&model, "resnet50", NULL), PYRO_OK);
         assert_int_equal(pyro_model_set_batch(model, batch + more, NULL), PYRO_OK);
@@ -340,8 +342,11 @@ static void test_wrong_options(void **state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const char *chips[] = {wrong[i].chip};
-        pyro_fit_options options = {.chips = chips, .chip_count = 1, .gpus = wrong[i].gpus,
-                                    .parallel = wrong[i].parallel, .reserve_bytes = -1};
+        pyro_fit_options options = {.chips = chips,
+                                    .chip_count = 1,
+                                    .gpus = wrong[i].gpus,
+                                    .parallel = wrong[i].parallel,
+                                    .reserve_bytes = -1};
         pyro_model *model;
         pyro_fit *result = NULL;
         pyro_error error;
@@ -359,8 +364,8 @@ static void test_failing_allocations(void **state)
     (void)state;
     const char *chips[] = {"h100"};
     pyro_train_options train = {.optimizer = PYRO_OPTIMIZER_ADAMW};
-    pyro_fit_options options = {.chips = chips, .chip_count = 1, .gpus = 2, .train = &train,
-                                .reserve_bytes = -1};
+    pyro_fit_options options = {
+        .chips = chips, .chip_count = 1, .gpus = 2, .train = &train, .reserve_bytes = -1};
     bool done = false;
     for (long count = 0; !done; count += 7) {
         pyro_model *model;
@@ -377,12 +382,9 @@ static void test_failing_allocations(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_layouts),
-    cmocka_unit_test(test_one_gpu_is_the_training_step),
-    cmocka_unit_test(test_largest_sizes),
-    cmocka_unit_test(test_cheapest_layout),
-    cmocka_unit_test(test_wrong_options),
-    cmocka_unit_test(test_failing_allocations),
+    cmocka_unit_test(test_layouts),       cmocka_unit_test(test_one_gpu_is_the_training_step),
+    cmocka_unit_test(test_largest_sizes), cmocka_unit_test(test_cheapest_layout),
+    cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_failing_allocations),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
