@@ -8,6 +8,7 @@ pyrometer-doctor.1
 pyrometer-fit.1
 pyrometer-fuse.1
 pyrometer-graph.1
+pyrometer-hardware.1
 pyrometer-history.1
 pyrometer-learn.1
 pyrometer-models.1
@@ -44,7 +45,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph fuse fit trace ranks bench report history run python learn replay doctor help --help --version
+cost models check diff graph fuse hardware fit trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --freeze --format
