@@ -119,10 +119,10 @@ Ops:
   aten::linear      1  20.0 us  18.2%   4.02 G  fp32       80.0 us
 
 Work of these ops (from shapes) and its rates:
-  Op              FLOPs     Moved  Peak  Bandwidth  Least  Lost
-  -------------------------------------------------------------
-  aten::relu     1.60 k  12.5 KiB     -          -      -     -
-  aten::linear  321.6 k  38.5 KiB     -          -      -     -
+  Op              FLOPs     Moved   FLOP/s      B/s
+  -------------------------------------------------
+  aten::relu     1.60 k  12.5 KiB  53.33 M  426.7 M
+  aten::linear  321.6 k  38.5 KiB   4.02 G  492.5 M
   Peak: not measured on this machine; run pyrometer doctor --calibrate.
 
 ================================================================================
@@ -178,10 +178,10 @@ Layers:
   Device total                                   100.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer            FLOPs     Moved   Peak      B/s   Peak  Least     Lost
-  -----------------------------------------------------------------------
-  Net_0.Linear_0  8.32 k  4.06 KiB  <0.1%  118.9 M  <0.1%   0 ns  35.0 us
-  Net_0.Linear_1  8.32 k  4.06 KiB  <0.1%  118.9 M  <0.1%   0 ns  35.0 us
+  Layer            FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  ------------------------------------------------------------------
+  Net_0.Linear_0  8.32 k  4.06 KiB  <0.1%      <0.1%   0 ns  35.0 us
+  Net_0.Linear_1  8.32 k  4.06 KiB  <0.1%      <0.1%   0 ns  35.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -214,9 +214,9 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
-  ------------------------------------------------------------------------
-  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
+  Layer             FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  -------------------------------------------------------------------
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%      <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 

@@ -23,18 +23,18 @@ Layers:
   Device total                                     6.04 ms  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer      FLOPs      Moved   Peak      B/s   Peak     Least      Lost
-  ----------------------------------------------------------------------
-  layer4   39.50 G  331.5 MiB   6.5%  284.7 G   5.9%  102.0 us   1.12 ms
-  layer1   44.65 G  885.4 MiB   7.6%  779.5 G  16.2%  228.9 us  962.1 us
-  layer3   39.54 G  326.8 MiB   8.0%  343.8 G   7.2%  124.2 us  872.5 us
-  layer2   39.62 G  569.4 MiB   8.5%  636.0 G  13.3%  170.0 us  768.8 us
-  bn1      218.4 M  245.0 MiB   0.1%  627.9 G  13.1%   53.5 us  355.6 us
-  conv1     7.55 G  116.6 MiB   4.5%  357.6 G   7.5%   25.5 us  316.4 us
-  maxpool  32.11 M  196.0 MiB  <0.1%  956.6 G  19.9%   42.8 us  172.0 us
-  relu     25.69 M  245.0 MiB  <0.1%   4.64 T  96.6%   53.5 us   1.91 us
-  fc       49.18 M   12.1 MiB   0.2%  290.9 G   6.1%   2.63 us   40.9 us
-  avgpool  802.8 k   4.63 MiB  <0.1%  485.8 G  10.1%   1.01 us   8.98 us
+  Layer      FLOPs      Moved   Peak  Bandwidth     Least      Lost
+  -----------------------------------------------------------------
+  layer4   39.50 G  331.5 MiB   6.5%       5.9%  102.0 us   1.12 ms
+  layer1   44.65 G  885.4 MiB   7.6%      16.2%  228.9 us  962.1 us
+  layer3   39.54 G  326.8 MiB   8.0%       7.2%  124.2 us  872.5 us
+  layer2   39.62 G  569.4 MiB   8.5%      13.3%  170.0 us  768.8 us
+  bn1      218.4 M  245.0 MiB   0.1%      13.1%   53.5 us  355.6 us
+  conv1     7.55 G  116.6 MiB   4.5%       7.5%   25.5 us  316.4 us
+  maxpool  32.11 M  196.0 MiB  <0.1%      19.9%   42.8 us  172.0 us
+  relu     25.69 M  245.0 MiB  <0.1%      96.6%   53.5 us   1.91 us
+  fc       49.18 M   12.1 MiB   0.2%       6.1%   2.63 us   40.9 us
+  avgpool  802.8 k   4.63 MiB  <0.1%      10.1%   1.01 us   8.98 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -54,10 +54,10 @@ Layers:
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
-  ------------------------------------------------------------------------
-  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
-  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
+  Layer             FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  -------------------------------------------------------------------
+  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%      <0.1%   0 ns  70.0 us
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%      <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 
@@ -78,10 +78,10 @@ Layers (times include sublayers, self excludes them):
   Device total                                   200.0 us  100.0%
 
 Predicted (from shapes) and measured cost, including sublayers:
-  Layer             FLOPs     Moved   Peak      B/s   Peak  Least     Lost
-  ------------------------------------------------------------------------
-  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
-  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%  118.9 M  <0.1%   0 ns  70.0 us
+  Layer             FLOPs     Moved   Peak  Bandwidth  Least     Lost
+  -------------------------------------------------------------------
+  Net_0.Linear_0  16.64 k  8.13 KiB  <0.1%      <0.1%   0 ns  70.0 us
+  Net_0.Linear_1  16.64 k  8.13 KiB  <0.1%      <0.1%   0 ns  70.0 us
   Peak: of the chip's data sheet; pyrometer doctor --calibrate measures what
   this device reaches.
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import base64
 import html.parser
 import json
 import pathlib
 import re
 import subprocess
 import sys
-import zlib
 
 import pytest
+from page_data import read_parts
 
 import pyrometer
 
@@ -61,16 +60,7 @@ def page_in_frame(result) -> list[tuple[str, dict]]:
         pytest.skip("this build has no page")
     frame = Frame()
     frame.feed(result._repr_html_())
-    packed = re.search(r'id="pyrometer-data">([^<]*)<', frame.page).group(1)
-    data = zlib.decompress(base64.b64decode(packed))
-    size = int.from_bytes(data[:4], "little")
-    head, rest = json.loads(data[4 : 4 + size]), data[4 + size :]
-    found = []
-    for part in head["parts"]:
-        section = next(one for one in part["sections"] if one["name"] == "result")
-        text = rest[section["offset"] : section["offset"] + section["bytes"]]
-        found.append((part["kind"], json.loads(text)))
-    return found
+    return [(part["kind"], result) for part, result in read_parts(frame.page)]
 
 
 def check_html(result) -> str:

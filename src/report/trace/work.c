@@ -10,18 +10,59 @@
 
 enum { WIDE = 110, NAME_ROOM = 22 };
 
-static const pyro_table_column layer_columns[] = {
-    {"Layer", false, true}, {"FLOPs", true, false},     {"Moved", true, false},
-    {"Peak", true, false},  {"B/s", true, false},       {"Peak", true, false},
-    {"Least", true, false}, {"Lost", true, false},      {"FLOP/s", true, false},
-    {"Time", true, false},  {"Allocated", true, false}, {"MACs", true, false},
+/* Shares of the peaks (Peak: FLOP/s; Bandwidth: bytes/s) and the time that the peaks allow come
+ * first. They are left out where no peak is known; rates are left out where a narrow terminal
+ * shows shares. */
+enum { AMOUNTS = 2, SHARES = 4, RATES = 2, MOST_COLUMNS = 12 };
+
+static const pyro_table_column amount_columns[AMOUNTS] = {
+    {"FLOPs", true, false},
+    {"Moved", true, false},
+};
+static const pyro_table_column share_columns[SHARES] = {
+    {"Peak", true, false},
+    {"Bandwidth", true, false},
+    {"Least", true, false},
+    {"Lost", true, false},
+};
+static const pyro_table_column rate_columns[RATES] = {
+    {"FLOP/s", true, false},
+    {"B/s", true, false},
+};
+static const pyro_table_column run_columns[] = {
+    {"Time", true, false},
+    {"Allocated", true, false},
+    {"MACs", true, false},
 };
 
-static const pyro_table_column op_columns[] = {
-    {"Op", false, true},   {"FLOPs", true, false},     {"Moved", true, false},
-    {"Peak", true, false}, {"Bandwidth", true, false}, {"Least", true, false},
-    {"Lost", true, false}, {"FLOP/s", true, false},    {"B/s", true, false},
-};
+typedef struct work_table {
+    pyro_table table;
+    pyro_table_column columns[MOST_COLUMNS];
+    size_t count;
+    bool has_shares, has_rates, is_wide;
+} work_table;
+
+static void add_columns(work_table *t, const pyro_table_column *columns, size_t count)
+{
+    memcpy(t->columns + t->count, columns, count * sizeof *columns);
+    t->count += count;
+}
+
+static void begin_table(work_table *t, const pyro_trace_writer *w, const char *title, bool has_peak,
+                        size_t run_column_count)
+{
+    *t = (work_table){.has_shares = has_peak, .is_wide = w->options->width >= WIDE};
+    t->has_rates = t->is_wide || !has_peak;
+    t->columns[t->count++] = (pyro_table_column){title, false, true};
+    add_columns(t, amount_columns, AMOUNTS);
+    if (t->has_shares)
+        add_columns(t, share_columns, SHARES);
+    if (t->has_rates)
+        add_columns(t, rate_columns, RATES);
+    if (t->is_wide)
+        add_columns(t, run_columns, run_column_count);
+    pyro_table_init(&t->table, t->columns, t->count);
+}
 
 static void cell_amount(pyro_table *table, int64_t amount,
                         char *(*format)(char text[PYRO_UNIT_TEXT], int64_t))
@@ -38,25 +79,35 @@ static void cell_part(pyro_table *table, double share)
     pyro_table_cell(table, share >= 0 ? pyro_format_share(text, share, 1) : "-");
 }
 
-static void add_layer(pyro_trace_writer *w, pyro_table *table, const pyro_layer_row *row)
+/* Work, shares and rates of a layer or op, which have these members alike. */
+#define ADD_WORK(t, row)                                                                           \
+    do {                                                                                           \
+        cell_amount(&(t)->table, (row)->flops, pyro_format_count);                                 \
+        cell_amount(&(t)->table, (row)->bytes, pyro_format_bytes);                                 \
+        if ((t)->has_shares) {                                                                     \
+            cell_part(&(t)->table, (row)->peak_share);                                             \
+            cell_part(&(t)->table, (row)->bandwidth_share);                                        \
+            cell_amount(&(t)->table, (row)->least_ns, pyro_format_duration);                       \
+            cell_amount(&(t)->table, (row)->lost_ns, pyro_format_duration);                        \
+        }                                                                                          \
+        if ((t)->has_rates) {                                                                      \
+            pyro_cell_rate(&(t)->table, (row)->flops_per_s);                                       \
+            pyro_cell_rate(&(t)->table, (row)->bytes_per_s);                                       \
+        }                                                                                          \
+    } while (0)
+
+static void add_layer(pyro_trace_writer *w, work_table *t, const pyro_layer_row *row)
 {
     pyro_buf name = PYRO_BUF_INIT;
 
     pyro_text_path(&name, pyro_layer_label(row), NAME_ROOM);
-    pyro_table_cell(table, pyro_text_part(w->buf, &name));
+    pyro_table_cell(&t->table, pyro_text_part(w->buf, &name));
     pyro_buf_free(&name);
-    cell_amount(table, row->flops, pyro_format_count);
-    cell_amount(table, row->bytes, pyro_format_bytes);
-    cell_part(table, row->peak_share);
-    pyro_cell_rate(table, row->bytes_per_s);
-    cell_part(table, row->bandwidth_share);
-    cell_amount(table, row->least_ns, pyro_format_duration);
-    cell_amount(table, row->lost_ns, pyro_format_duration);
-    if (w->options->width >= WIDE) {
-        pyro_cell_rate(table, row->flops_per_s);
-        pyro_cell_duration(table, pyro_layer_total_ns(row, w->on_host));
-        cell_amount(table, row->allocated_bytes, pyro_format_bytes);
-        cell_amount(table, row->macs, pyro_format_count);
+    ADD_WORK(t, row);
+    if (t->is_wide) {
+        pyro_cell_duration(&t->table, pyro_layer_total_ns(row, w->on_host));
+        cell_amount(&t->table, row->allocated_bytes, pyro_format_bytes);
+        cell_amount(&t->table, row->macs, pyro_format_count);
     }
 }
 
@@ -90,7 +141,7 @@ void pyro_write_trace_work(pyro_trace_writer *w)
     size_t ranked, shown;
     const pyro_layer_row **rows = pyro_layers_sorted(w->analysis, &ranked);
     bool has_work = false, has_peak = false;
-    pyro_table table;
+    work_table table;
 
     for (size_t i = 0; rows && i < ranked; i++) {
         has_work = has_work || rows[i]->flops > 0;
@@ -101,28 +152,13 @@ void pyro_write_trace_work(pyro_trace_writer *w)
         pyro_text_heading(
             w->buf,
             "\nPredicted (from shapes) and measured cost, including sublayers:", w->options->color);
-        pyro_table_init(&table, layer_columns, w->options->width >= WIDE ? 12 : 8);
+        begin_table(&table, w, "Layer", has_peak, sizeof run_columns / sizeof *run_columns);
         for (size_t i = 0; i < shown; i++)
             add_layer(w, &table, rows[i]);
-        pyro_trace_draw(w, &table);
+        pyro_trace_draw(w, &table.table);
         write_source(w, has_peak);
     }
     free(rows);
-}
-
-static void add_op(const pyro_trace_writer *w, pyro_table *table, const pyro_op_row *row)
-{
-    pyro_table_cell(table, row->name);
-    cell_amount(table, row->flops, pyro_format_count);
-    cell_amount(table, row->bytes, pyro_format_bytes);
-    cell_part(table, row->peak_share);
-    cell_part(table, row->bandwidth_share);
-    cell_amount(table, row->least_ns, pyro_format_duration);
-    cell_amount(table, row->lost_ns, pyro_format_duration);
-    if (w->options->width >= WIDE) {
-        pyro_cell_rate(table, row->flops_per_s);
-        pyro_cell_rate(table, row->bytes_per_s);
-    }
 }
 
 void pyro_write_trace_op_work(pyro_trace_writer *w)
@@ -130,7 +166,7 @@ void pyro_write_trace_op_work(pyro_trace_writer *w)
     const pyro_analysis *analysis = w->analysis;
     size_t shown = pyro_rows_shown(w->options, analysis->op_count), known = 0;
     bool has_peak = false;
-    pyro_table table;
+    work_table table;
 
     for (size_t i = 0; i < shown; i++) {
         known += analysis->ops[i].flops_per_s >= 0 || analysis->ops[i].bytes_per_s >= 0;
@@ -140,11 +176,15 @@ void pyro_write_trace_op_work(pyro_trace_writer *w)
         return;
     pyro_text_heading(w->buf,
                       "\nWork of these ops (from shapes) and its rates:", w->options->color);
-    pyro_table_init(&table, op_columns, w->options->width >= WIDE ? 9 : 7);
-    for (size_t i = 0; i < shown; i++)
-        if (analysis->ops[i].flops_per_s >= 0 || analysis->ops[i].bytes_per_s >= 0)
-            add_op(w, &table, &analysis->ops[i]);
-    pyro_trace_draw(w, &table);
+    begin_table(&table, w, "Op", has_peak, 0);
+    for (size_t i = 0; i < shown; i++) {
+        const pyro_op_row *row = &analysis->ops[i];
+        if (row->flops_per_s < 0 && row->bytes_per_s < 0)
+            continue;
+        pyro_table_cell(&table.table, row->name);
+        ADD_WORK(&table, row);
+    }
+    pyro_trace_draw(w, &table.table);
     write_source(w, has_peak);
 }
 

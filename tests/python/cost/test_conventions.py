@@ -7,7 +7,7 @@ ROOT = pathlib.Path(__file__).parents[3]
 SHAPE = r"(?:,\s+SHAPE\((\w+)\))?"
 ARGUMENTS = r'(?:,\s+ARGUMENTS\((?:"[\w ]+"\s*)+\))?'
 ROW = re.compile(
-    rf'^OP\("([^"]+)", "([^"]+)", ([A-Z]+), (\w+), (\d+){SHAPE}{ARGUMENTS}\)$', re.MULTILINE
+    rf'^OP\("([^"]+)", "([^"]+)", ([A-Z]+),\s+(\w+), (\d+){SHAPE}{ARGUMENTS}\)$', re.MULTILINE
 )
 RULE = re.compile(r"^RULE\((\w+), (\w+)\)", re.MULTILINE)
 FREE = ("VIEW", "SCALAR")
