@@ -9,6 +9,7 @@ import contextlib
 import os
 import sys
 import tempfile
+import weakref
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -98,14 +99,34 @@ class DevicePass:
             self.exported = None
 
 
-def when_cuda_is_used(callback: Callable[[], None]) -> None:
-    """Calls now if CUDA is in use, else on its first use; never without CUDA."""
+# Torch keeps what waits for CUDA for ever, with a stack of some kilobytes each. So only one call waits
+# there, and recordings that have ended are forgotten here.
+_waiting: list[weakref.WeakMethod] = []
+_is_queued = False
+
+
+def when_cuda_is_used(method: Callable[[], None]) -> None:
+    """Calls a method now if CUDA is in use, else on its first use if its object lives; never
+    without CUDA."""
+    global _is_queued
     import torch
 
     if torch.cuda.is_initialized():
-        callback()  # not by _lazy_call(), which would hold torch's lock meanwhile
-    else:
-        torch.cuda._lazy_call(callback)
+        method()  # not by _lazy_call(), which would hold torch's lock meanwhile
+        return
+    _waiting[:] = [one for one in _waiting if one() is not None]
+    _waiting.append(weakref.WeakMethod(method))
+    if not _is_queued:
+        _is_queued = True
+        torch.cuda._lazy_call(_call_waiting)
+
+
+def _call_waiting() -> None:
+    waiting = [one() for one in _waiting]
+    _waiting.clear()
+    for method in waiting:
+        if method is not None:
+            method()
 
 
 class DeviceRecording:
