@@ -12,6 +12,7 @@
 #include <pyrometer/graph.h>
 #include <pyrometer/hardware.h>
 #include <pyrometer/history.h>
+#include <pyrometer/map.h>
 #include <pyrometer/metrics.h>
 #include <pyrometer/model.h>
 #include <pyrometer/page.h>

@@ -18,4 +18,8 @@ double pyro_chip_bytes_per_s(const pyro_chip *chip);
 extern const pyro_chip pyro_chips[];
 extern const size_t pyro_chip_count;
 
+/* $XDG_DATA_HOME/pyrometer/peaks-HOST.json, which `pyrometer doctor --calibrate` writes; free() it.
+ * NULL: no home folder. */
+char *pyro_peaks_path(void);
+
 #endif

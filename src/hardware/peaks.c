@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
+#include "hardware/hardware.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,8 +50,7 @@ static const struct {
 #undef COSTS
 };
 
-/* $XDG_DATA_HOME/pyrometer/peaks-HOST.json, as _capture/calibrate.py writes it; free() it. */
-static char *peaks_path(void)
+char *pyro_peaks_path(void)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
     struct utsname names;
@@ -204,7 +204,7 @@ int pyro_peaks_read(pyro_peaks *peaks, const char *path, pyro_error *error)
 
 bool pyro_peaks_load(pyro_peaks *peaks)
 {
-    char *path = peaks_path();
+    char *path = pyro_peaks_path();
     pyro_error error;
 
     *peaks = (pyro_peaks){0};

@@ -25,6 +25,7 @@ typedef enum pyro_report_kind {
     PYRO_REPORT_FUSION,
     PYRO_REPORT_HARDWARE,
     PYRO_REPORT_FIT,
+    PYRO_REPORT_MAP,
     PYRO_REPORT_KIND_COUNT
 } pyro_report_kind;
 

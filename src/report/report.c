@@ -205,6 +205,19 @@ int pyro_report_fit(char **out, size_t *size, const pyro_fit *fit,
     return pyro_report_write(out, size, &request);
 }
 
+int pyro_report_map(char **out, size_t *size, const pyro_mapping *const *maps, size_t count,
+                    const pyro_report_options *options, pyro_error *error)
+{
+    pyro_report_options settled = pyro_report_settle(options);
+    pyro_report_request request = {.kind = PYRO_REPORT_MAP,
+                                   .format = settled.format,
+                                   .options = &settled,
+                                   .error = error,
+                                   .map = {maps, count}};
+
+    return pyro_report_write(out, size, &request);
+}
+
 int pyro_report_history(char **out, size_t *size, const pyro_history_report *report,
                         const pyro_report_options *given, pyro_error *error)
 {

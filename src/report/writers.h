@@ -14,6 +14,7 @@
 #include <pyrometer/fit.h>
 #include <pyrometer/fuse.h>
 #include <pyrometer/graph.h>
+#include <pyrometer/map.h>
 #include <pyrometer/ranks.h>
 #include <pyrometer/report.h>
 #include <pyrometer/tables.h>
@@ -84,6 +85,10 @@ typedef struct pyro_report_request {
         const pyro_fusion *fusion;
         const pyro_hardware_report *hardware;
         const pyro_fit *fit;
+        struct {
+            const pyro_mapping *const *maps;
+            size_t count;
+        } map;
     };
 } pyro_report_request;
 
