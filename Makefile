@@ -19,7 +19,7 @@ export PYTHON
 
 .PHONY: all help deps web screenshots python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu soak-records test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
-        bench bench-gpu bench-efficiency efficiency \
+        bench bench-gpu bench-efficiency bench-hardware efficiency \
         fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
 
 all:
@@ -48,6 +48,7 @@ help:
 #: make bench-gpu      measure capturing on a GPU beside torch.profiler; PART=ladder, files or profiler, ONLY=vit_b_16
 #: make soak-records   record an hour's worth of simulated kernels without a GPU; FORWARDS=10000 records fewer
 #: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
+#: make bench-hardware compare predictions with measurements; DIR= has those of bench/hardware/gpu.py
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
 #: make verify-models  check every model of the test zoo against torch
 #: make verify-formats check the readers of ONNX files and folders against onnx, torch, transformers
@@ -139,6 +140,10 @@ test-gpu:
 # Installs nothing. Each part takes less than eight minutes.
 bench-gpu:
 	@scripts/bench-gpu.sh --part $(or $(PART),overhead) $(if $(ONLY),--only "$(ONLY)")
+
+# Predictions of pyrometer map beside measurements: on this processor, or DIR of hardware/gpu.py.
+bench-hardware: all
+	@$(if $(DIR),python3 bench/hardware/evaluate.py gpu $(DIR),.venv/bin/python bench/hardware/evaluate.py cpu)
 
 # Lookups in a table of a million learnt efficiencies.
 bench-efficiency: all

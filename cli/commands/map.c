@@ -265,8 +265,8 @@ static int write_maps(const map_run *run)
 
     options.top = run->values->top == 0 ? -1 : run->values->top > 0 ? (int)run->values->top : 0;
     pyro_error_clear(&error);
-    int exit_code = pyro_report_map(&text, &size, (const pyro_mapping *const *)run->maps, run->count,
-                                    &options, &error) == PYRO_OK
+    int exit_code = pyro_report_map(&text, &size, (const pyro_mapping *const *)run->maps,
+                                    run->count, &options, &error) == PYRO_OK
                         ? pyro_common_write(&run->values->common, text, size)
                         : pyro_common_fail(NULL, &error);
     pyro_free(text);

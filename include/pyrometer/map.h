@@ -48,7 +48,8 @@ typedef struct pyro_mapper pyro_mapper;
 
 typedef struct pyro_mapper_options {
     const char *table; /* learnt efficiencies; NULL: the shipped and the user's table */
-    const char *peaks; /* of pyrometer.peaks/2; NULL: the user's file of this host, if there is one */
+    const char
+        *peaks; /* of pyrometer.peaks/2; NULL: the user's file of this host, if there is one */
     const char *chips; /* own rows; NULL: the user's file, if there is one */
     bool without_learnt, without_calibration; /* ignore them */
     double clock_share; /* of the boost clock, at which the chips run; 0: 1 */
@@ -88,6 +89,7 @@ typedef struct pyro_map_tokens {
 /* A model or run on a chip. */
 typedef struct pyro_map_chip {
     const char *name;
+    bool is_measured; /* the recorded run beside it ran on this chip, as far as is known */
     pyro_map_row total;
     pyro_map_row *layers; /* in the order of the model */
     size_t layer_count;
@@ -121,8 +123,8 @@ typedef struct pyro_map_options {
     bool train;
     pyro_train_options training;
     bool fused; /* as `pyrometer fuse --strategy max` groups kernels */
-    bool tf32;  /* products of float32 use tensor cores */
-    int gpus;   /* 0: 1 */
+    bool tf32; /* products of float32 use tensor cores */
+    int gpus; /* 0: 1 */
     pyro_parallel parallel;
     bool find_saturation; /* prices the model at more batch sizes */
     const double *prices_per_hour; /* by chip; NULL: none */
@@ -148,8 +150,8 @@ PYRO_API int pyro_map_language(pyro_mapping *map, const pyro_mapper *mapper, pyr
 PYRO_API void pyro_mapping_free(pyro_mapping *map); /* accepts NULL */
 
 /* Several maps in one report; free *out with pyro_free(). */
-PYRO_API int pyro_report_map(char **out, size_t *size, const pyro_mapping *const *maps, size_t count,
-                             const pyro_report_options *options, pyro_error *error);
+PYRO_API int pyro_report_map(char **out, size_t *size, const pyro_mapping *const *maps,
+                             size_t count, const pyro_report_options *options, pyro_error *error);
 
 #ifdef __cplusplus
 }

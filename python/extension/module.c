@@ -16,7 +16,8 @@ static int core_exec(PyObject *module)
         core_add_loop(module) || core_add_gpu(module) || core_add_bench(module) ||
         core_add_training(module) || core_add_recommend(module) || core_add_process_use(module) ||
         core_add_history(module) || core_add_history_read(module) || core_add_metrics(module) ||
-        core_add_page(module) || core_add_fuse(module) || core_add_fit(module))
+        core_add_page(module) || core_add_fuse(module) || core_add_fit(module) ||
+        core_add_map(module))
         return -1;
     return PyModule_AddStringConstant(module, "version", pyro_version());
 }

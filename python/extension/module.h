@@ -49,6 +49,9 @@ int core_add_fit(PyObject *module);
 /* fuse.c: adds what finds fused groups of a model. */
 int core_add_fuse(PyObject *module);
 
+/* map.c: adds what predicts models on chips. */
+int core_add_map(PyObject *module);
+
 /* trace.c: adds the Trace and Column types to the module; 0, or -1 with an exception. */
 int core_add_trace(PyObject *module);
 PyObject *core_open_trace(PyObject *module, PyObject *args);

@@ -21,6 +21,7 @@ from pyrometer._core import version as __version__
 from pyrometer._cost.cost import Cost, Operator, Tensor, cost
 from pyrometer._cost.fit import Fit, fit
 from pyrometer._cost.fuse import Fusion, fuse
+from pyrometer._cost.map import Map, map
 from pyrometer._cost.registry import MODEL_REGISTRY, Model, models, register
 from pyrometer._cost.train import TrainCost
 from pyrometer._error import Error
@@ -45,6 +46,7 @@ __all__ = [
     "Fusion",
     "Graph",
     "History",
+    "Map",
     "Model",
     "ModelProfiler",
     "Operator",
@@ -66,6 +68,7 @@ __all__ = [
     "fuse",
     "history",
     "load_baseline",
+    "map",
     "models",
     "parse_model_trace",
     "profiler",

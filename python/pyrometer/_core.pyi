@@ -41,6 +41,18 @@ def fit(
     reserve: int,
     /,
 ) -> str: ...
+def map(
+    model: Model,
+    as_json: bool,
+    chips: list[str],
+    dtype: str | None,
+    train: bool,
+    fused: bool,
+    tf32: bool,
+    table: str | None,
+    peaks: str | None,
+    /,
+) -> str: ...
 def open(spec: str | PathLike[str], /) -> Model: ...
 def open_memory(data: bytes, label: str, /) -> Model: ...
 def open_decode(name: str, /) -> Model: ...

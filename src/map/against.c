@@ -65,6 +65,7 @@ static void add_times(pyro_map_chip *chip, const pyro_analysis *analysis, bool o
             layer->measured_ns = (layer->measured_ns > 0 ? layer->measured_ns : 0) + time;
     }
     chip->total.measured_ns = total;
+    chip->is_measured = true;
 }
 
 int pyro_map_against(pyro_mapping *map, pyro_model *model, pyro_trace *trace, pyro_error *error)

@@ -67,8 +67,7 @@ static bool read_kernel(device_reader *r)
         for (size_t i = 0; !is_known && i < sizeof numbers / sizeof *numbers; i++)
             if (strcmp(pyro_json_text(r->json, NULL), numbers[i].key) == 0) {
                 is_known = true;
-                sound = read_number(r->json,
-                                    (double *)(void *)((char *)&row + numbers[i].offset));
+                sound = read_number(r->json, (double *)(void *)((char *)&row + numbers[i].offset));
             }
         sound = sound && (is_known || pyro_json_skip(r->json));
     }
@@ -111,9 +110,8 @@ static void add_rows(device_reader *r, const char *key)
         pyro_work_kind kind = pyro_work_kind_from_name(row->kind);
         int dtype = pyro_efficiency_dtype(row->dtype);
         struct pyro_op_work work = {.kind = pyro_work_kind_name(kind),
-                                    .dtype = dtype < 0
-                                                 ? ""
-                                                 : pyro_efficiency_dtype_name((uint8_t)dtype),
+                                    .dtype = dtype < 0 ? ""
+                                                       : pyro_efficiency_dtype_name((uint8_t)dtype),
                                     .flops = (uint64_t)row->flops,
                                     .bytes = (uint64_t)row->bytes,
                                     .m = (int64_t)row->m,

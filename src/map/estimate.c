@@ -20,11 +20,11 @@
 static const struct {
     double compute, memory;
 } usual_shares[PYRO_WORK_KIND_COUNT] = {
-    [PYRO_WORK_GEMM] = {0.65, 0.7},      [PYRO_WORK_GEMV] = {0.5, 0.7},
-    [PYRO_WORK_CONV] = {0.45, 0.6},      [PYRO_WORK_ATTENTION] = {0.4, 0.6},
+    [PYRO_WORK_GEMM] = {0.65, 0.7},        [PYRO_WORK_GEMV] = {0.5, 0.7},
+    [PYRO_WORK_CONV] = {0.45, 0.6},        [PYRO_WORK_ATTENTION] = {0.4, 0.6},
     [PYRO_WORK_ELEMENTWISE] = {0.5, 0.75}, [PYRO_WORK_REDUCTION] = {0.5, 0.5},
-    [PYRO_WORK_NORM] = {0.5, 0.5},       [PYRO_WORK_SOFTMAX] = {0.5, 0.7},
-    [PYRO_WORK_EMBEDDING] = {0.5, 0.4},  [PYRO_WORK_COPY] = {0.5, 0.7},
+    [PYRO_WORK_NORM] = {0.5, 0.5},         [PYRO_WORK_SOFTMAX] = {0.5, 0.7},
+    [PYRO_WORK_EMBEDDING] = {0.5, 0.4},    [PYRO_WORK_COPY] = {0.5, 0.7},
     [PYRO_WORK_OTHER] = {0.3, 0.5},
 };
 
@@ -61,7 +61,7 @@ static pyro_map_bound side_of(const pyro_mapped_chip *chip, const struct pyro_op
     if (peak <= 0 || bandwidth <= 0)
         return PYRO_MAP_MEMORY;
     return (double)work->flops / peak > (double)work->bytes / bandwidth ? PYRO_MAP_COMPUTE
-                                                                       : PYRO_MAP_MEMORY;
+                                                                        : PYRO_MAP_MEMORY;
 }
 
 static bool from_table(const pyro_efficiency_table *table, const pyro_mapped_chip *chip,

@@ -72,8 +72,8 @@ bool pyro_map_work_add(pyro_map_work *work, const pyro_map_item *item);
 void pyro_map_work_free(pyro_map_work *work);
 
 /* Predicts all work on a chip; the rows are in the arena (totals.c). */
-bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *mapper,
-                      size_t chip, const pyro_map_work *work, const pyro_map_options *options);
+bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *mapper, size_t chip,
+                      const pyro_map_work *work, const pyro_map_options *options);
 
 /* Time and memory of several devices (parallel.c). */
 void pyro_map_parallel(pyro_map_chip *out, const pyro_mapped_chip *chip, const pyro_map_work *work,

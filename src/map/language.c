@@ -72,8 +72,12 @@ static int add_row(language *l, int64_t context, int64_t count, pyro_error *erro
         return PYRO_OK;
     for (size_t i = 0; i < chips; i++)
         l->map->chips[i].tokens[l->map->chips[i].token_count++] = (pyro_map_tokens){
-            .context = context, .sequences = count, .prefill_per_s = -1, .decode_per_s = -1,
-            .decode_ms = -1, .fits = true};
+            .context = context,
+            .sequences = count,
+            .prefill_per_s = -1,
+            .decode_per_s = -1,
+            .decode_ms = -1,
+            .fits = true};
     if (can_read)
         status = price(l->seconds, l->fits, l->mapper, l->model, l->cost_options, &l->options,
                        error);

@@ -32,23 +32,24 @@ const char *pyro_map_origin_name(pyro_map_origin origin)
 }
 
 static pyro_mapping *new_map(const pyro_mapper *mapper, const char *name, const char *phase,
-                         const pyro_map_options *options)
+                             const pyro_map_options *options)
 {
     struct pyro_map_store *store = calloc(1, sizeof *store);
     if (!store)
         return NULL;
     pyro_arena_init(&store->arena);
     store->map = (pyro_mapping){.phase = phase,
-                            .dtype = "",
-                            .measured_on = "",
-                            .gpus = options->gpus > 1 ? options->gpus : 1,
-                            .parallel = options->gpus > 1 ? options->parallel : PYRO_PARALLEL_NONE,
-                            .fused = options->fused,
-                            .chip_count = mapper->count,
-                            .best_by_time = -1,
-                            .best_by_energy = -1,
-                            .best_by_price = -1,
-                            .store = store};
+                                .dtype = "",
+                                .measured_on = "",
+                                .gpus = options->gpus > 1 ? options->gpus : 1,
+                                .parallel = options->gpus > 1 ? options->parallel
+                                                              : PYRO_PARALLEL_NONE,
+                                .fused = options->fused,
+                                .chip_count = mapper->count,
+                                .best_by_time = -1,
+                                .best_by_energy = -1,
+                                .best_by_price = -1,
+                                .store = store};
     store->map.model = pyro_arena_text(&store->arena, name, strlen(name));
     store->map.chips = store->chips = pyro_arena_array(&store->arena, mapper->count + 1,
                                                        sizeof *store->chips);
@@ -208,7 +209,7 @@ int pyro_map_model(pyro_mapping **out, const pyro_mapper *mapper, pyro_model *mo
     if (status != PYRO_OK)
         return status;
     pyro_mapping *map = new_map(mapper, pyro_model_name(model),
-                            options->train ? "training" : "inference", options);
+                                options->train ? "training" : "inference", options);
     status = map ? predict(map, mapper, &work, options, error) : pyro_fail_memory(error);
     pyro_map_work_free(&work);
     if (status == PYRO_OK && options->find_saturation)
@@ -238,6 +239,8 @@ int pyro_map_trace(pyro_mapping **out, const pyro_mapper *mapper, pyro_trace *tr
     pyro_map_work_free(&work);
     if (status == PYRO_OK)
         status = pyro_map_name_measured(map, chip, error);
+    for (size_t i = 0; status == PYRO_OK && i < map->chip_count; i++)
+        map->chips[i].is_measured = !chip[0] || strcmp(mapper->chips[i].key, chip) == 0;
     if (status == PYRO_OK) {
         choose_best(map);
         *out = map;

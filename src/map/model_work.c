@@ -52,8 +52,7 @@ static int visit(void *user, const pyro_visit *visit, pyro_error *error)
         c->nodes[c->count++] = (node_work){0};
     node_work *node = &c->nodes[visit->index];
     node->has_work = visit->is_priced && !visit->is_control && visit->call && visit->price &&
-                     visit->call->op &&
-                     pyro_work_describe(&node->work, visit->call, visit->price);
+                     visit->call->op && pyro_work_describe(&node->work, visit->call, visit->price);
     if (node->has_work && c->options->tf32 && is_product(node->work.kind) &&
         strcmp(node->work.dtype, "float32") == 0)
         node->work.dtype = pyro_efficiency_dtype_name(PYRO_DTYPE_TF32);

@@ -23,7 +23,7 @@ typedef struct run_reader {
     pyro_op_index index;
     pyro_signature *signature;
     struct pyro_op_work *works; /* by kind of op */
-    uint8_t *states;            /* by kind: 0 not yet described, 1 has work, 2 has none */
+    uint8_t *states; /* by kind: 0 not yet described, 1 has work, 2 has none */
     bool on_device;
 } run_reader;
 

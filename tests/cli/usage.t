@@ -13,6 +13,7 @@ Commands:
   fuse      find operators that can run as one kernel, and what that saves
   hardware  list chips and compare them
   fit       check whether a model fits into GPU memory, and find the most that does
+  map       predict how long a model or a run takes on chips
   trace     analyze a run: layers, ops, kernels, idle time, memory
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions

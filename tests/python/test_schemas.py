@@ -100,6 +100,8 @@ def test_every_output_has_a_schema():
         ("hardware",),
         ("fit", "llama3_8b", "--on", "h100,24GB", "--seq", "4096"),
         ("fit", "resnet18", "--on", "t4", "--gpus", "2", "--train", "--parallel", "fsdp"),
+        ("map", "resnet18", "--on", "h100,b200", "--price", "h100=2"),
+        ("map", "gpt2", "--on", "h200", "--dtype", "bfloat16"),
         ("fuse", "resnet18"),
         ("fuse", "gpt2", "--strategy", "none"),
         ("graph", "gpt2", "--cuts", "2", "--memory-limit", "1G"),

@@ -1,8 +1,9 @@
 """Measures peak rates of this machine for `pyrometer doctor --calibrate`, through torch.
 
 Products by type, attention, matrix-vector products, elementwise ops, reductions, copies and
-launches, on the host and on one GPU of each name, and what recording costs. src/hardware/peaks.c
-reads the file."""
+launches, on the host and on one GPU of each name; kernels over sizes (calibrate_kernels.py), sums
+over two processes, and what recording costs. src/hardware/peaks.c and src/map/calibration.c read
+the file."""
 
 from __future__ import annotations
 
@@ -11,6 +12,9 @@ import json
 import os
 import pathlib
 import platform
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -50,8 +54,15 @@ def read() -> Rates:
 class Bench:
     """Times calls on one device. The shortest time counts: a peak is the undisturbed speed."""
 
-    def __init__(self, torch: Any, device: str, budget_s: float = BUDGET_S) -> None:
+    def __init__(
+        self,
+        torch: Any,
+        device: str,
+        budget_s: float = BUDGET_S,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
         self.torch = torch
+        self.clock = clock  # of the host: a busy machine is measured by the time of this process
         self.device = torch.device(device)
         self.kind = self.device.type
         self.budget_s = budget_s
@@ -70,9 +81,9 @@ class Bench:
         return min(times)
 
     def _call_s(self, run: Callable[[], Any]) -> float:
-        begin = time.perf_counter()
+        begin = self.clock()
         run()
-        return time.perf_counter() - begin
+        return self.clock() - begin
 
     def _best_on_device_s(self, run: Callable[[], Any]) -> float:
         """Between events of the device, over groups of calls: a single one could be shorter than
@@ -232,6 +243,57 @@ def measure(bench: Bench) -> Rates:
     return rates
 
 
+# Two processes sum tensors of several sizes; the first prints the shortest times.
+_SUMS = """
+import json, sys, time, torch, torch.distributed as dist
+rank, file, sizes = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
+torch.set_num_threads(1)
+dist.init_process_group("gloo", init_method="file://" + file, rank=rank, world_size=2)
+rows = []
+for size in sizes:
+    x, times = torch.ones(size // 4), []
+    for _ in range(8):
+        dist.barrier()
+        begin = time.perf_counter()
+        dist.all_reduce(x)
+        times.append(time.perf_counter() - begin)
+    rows.append((size, min(times)))
+if rank == 0:
+    print(json.dumps(rows))
+dist.destroy_process_group()
+"""
+SUM_BYTES = (4 << 10, 256 << 10, 16 << 20)
+
+
+def collectives(torch: Any) -> list[Rates]:
+    """Sums over two processes of this machine by gloo: not what GPUs with their own links reach."""
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        words = [os.path.join(folder, "meet"), json.dumps(SUM_BYTES)]
+        ranks = [
+            subprocess.Popen(
+                [sys.executable, "-c", _SUMS, str(rank), *words],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
+            for rank in (0, 1)
+        ]
+        try:
+            text = ranks[0].communicate(timeout=120)[0]
+            ranks[1].communicate(timeout=120)
+        except subprocess.TimeoutExpired:
+            text = ""
+        finally:
+            for rank in ranks:
+                rank.kill()
+                rank.wait()
+    rows = json.loads(text) if text else []
+    about = {"kind": "all_reduce", "backend": "gloo", "processes": 2}
+    return [{**about, "bytes": size, "time_ns": round(1e9 * seconds)} for size, seconds in rows]
+
+
 def _release(bench: Bench) -> None:
     if bench.kind == "cuda":
         bench.torch.cuda.empty_cache()
@@ -264,9 +326,14 @@ def calibrate(budget_s: float = BUDGET_S) -> Rates:
     now keep their rates."""
     import torch
 
-    from pyrometer._capture import recorder_costs
+    from pyrometer._capture import calibrate_kernels, recorder_costs
 
-    devices = [about | measure(Bench(torch, where, budget_s)) for where, about in _devices(torch)]
+    devices = []
+    for where, about in _devices(torch):
+        rates = measure(Bench(torch, where, budget_s))
+        with torch.no_grad():
+            kernels = calibrate_kernels.measure(Bench(torch, where, budget_s / 15), _precision)
+        devices.append(about | rates | {"kernels": kernels})
     kept: list[Rates] = []
     with contextlib.suppress(OSError, ValueError):
         here = {(one["device"], one["name"]) for one in devices}
@@ -281,6 +348,7 @@ def calibrate(budget_s: float = BUDGET_S) -> Rates:
         "measured": time.strftime("%Y-%m-%d"),
         "torch": torch.__version__,
         "devices": devices + kept,
+        "collectives": collectives(torch),
     } | recorder_costs.measure(torch)
     path = peaks_path()
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -77,8 +77,7 @@ static void write_chip(pyro_json_writer *w, const pyro_map_chip *chip)
     member(w, "memory_bytes", chip->memory_bytes > 0 ? (double)chip->memory_bytes : -1);
     member(w, "available_bytes", chip->available_bytes > 0 ? (double)chip->available_bytes : -1);
     pyro_json_member_boolean(w, "fits", chip->fits);
-    member(w, "saturating_batch",
-           chip->saturating_batch > 0 ? (double)chip->saturating_batch : -1);
+    member(w, "saturating_batch", chip->saturating_batch > 0 ? (double)chip->saturating_batch : -1);
     member(w, "samples_per_s", chip->samples_per_s > 0 ? chip->samples_per_s : -1);
     member(w, "price_per_million", chip->price_per_million > 0 ? chip->price_per_million : -1);
     write_tokens(w, chip);

@@ -55,9 +55,12 @@ static double error_of(const pyro_map_row *row)
     return row->measured_ns > 0 ? row->time_ns / row->measured_ns - 1 : 0;
 }
 
-static void cell_error(pyro_table *table, const pyro_map_row *row)
+/* How the prediction compares: its error, or on another chip how much faster that is. */
+static void cell_error(pyro_table *table, const pyro_map_row *row, bool is_measured)
 {
-    if (row->measured_ns > 0)
+    if (row->measured_ns > 0 && !is_measured)
+        pyro_table_cellf(table, "%.2fx faster", row->measured_ns / fmax(row->time_ns, 1));
+    else if (row->measured_ns > 0)
         pyro_table_cellf(table, "%+.0f%%", 100 * error_of(row));
     else
         pyro_table_cell(table, "-");
@@ -78,7 +81,7 @@ static void add_chip(pyro_table *table, const pyro_mapping *map, const pyro_map_
     cell_range(table, chip->total.low_ns, chip->total.high_ns);
     if (has_measured(map)) {
         cell_time(table, chip->total.measured_ns);
-        cell_error(table, &chip->total);
+        cell_error(table, &chip->total, chip->is_measured);
     } else {
         cell_time(table, chip->total.least_ns);
         pyro_table_cell(table, pyro_map_bound_name(chip->total.bound));
@@ -99,11 +102,11 @@ static void add_chip(pyro_table *table, const pyro_mapping *map, const pyro_map_
 static void write_chips(pyro_buf *buf, const pyro_report_request *request)
 {
     bool measured = has_measured(request->map.maps[0]);
-    pyro_table_column columns[] = {{"Model", false, true},   {"Chip", false, false},
-                                   {"Time", true, false},    {"80% range", true, false},
+    pyro_table_column columns[] = {{"Model", false, true},    {"Chip", false, false},
+                                   {"Time", true, false},     {"80% range", true, false},
                                    {"At least", true, false}, {"Bound", false, false},
-                                   {"Peak", true, false},    {"Energy", true, false},
-                                   {"Memory", true, false},  {"Saturates at", true, false}};
+                                   {"Peak", true, false},     {"Energy", true, false},
+                                   {"Memory", true, false},   {"Saturates at", true, false}};
     pyro_table table;
 
     if (measured) {
@@ -174,7 +177,7 @@ static int by_error(const void *left, const void *right)
     return (of_a < of_b) - (of_a > of_b);
 }
 
-static void add_layer(pyro_table *table, const pyro_map_row *row, double whole, bool measured)
+static void add_layer(pyro_table *table, const pyro_map_row *row, const pyro_map_chip *chip)
 {
     char text[PYRO_UNIT_TEXT];
     pyro_buf name = PYRO_BUF_INIT;
@@ -183,11 +186,11 @@ static void add_layer(pyro_table *table, const pyro_map_row *row, double whole, 
     pyro_table_cell(table, name.failed ? NULL : name.data);
     cell_time(table, row->time_ns);
     cell_range(table, row->low_ns, row->high_ns);
-    if (measured) {
+    if (chip->total.measured_ns >= 0) {
         cell_time(table, row->measured_ns);
-        cell_error(table, row);
+        cell_error(table, row, chip->is_measured);
     } else {
-        pyro_table_cell(table, pyro_format_share(text, row->time_ns, whole));
+        pyro_table_cell(table, pyro_format_share(text, row->time_ns, chip->total.time_ns));
         cell_time(table, row->least_ns);
     }
     pyro_table_cell(table, pyro_map_bound_name(row->bound));
@@ -201,9 +204,9 @@ static void write_layers(pyro_buf *buf, const pyro_map_chip *chip, bool worst,
                          const pyro_report_options *options)
 {
     bool measured = chip->total.measured_ns >= 0;
-    pyro_table_column columns[] = {{"Layer", false, true},    {"Time", true, false},
+    pyro_table_column columns[] = {{"Layer", false, true},     {"Time", true, false},
                                    {"80% range", true, false}, {"Share", true, false},
-                                   {"At least", true, false}, {"Bound", false, false},
+                                   {"At least", true, false},  {"Bound", false, false},
                                    {"Peak", true, false}};
     const pyro_map_row **rows = calloc(chip->layer_count + 1, sizeof *rows);
     size_t count = 0;
@@ -232,7 +235,7 @@ static void write_layers(pyro_buf *buf, const pyro_map_chip *chip, bool worst,
                   worst ? "largest differences" : "by time");
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t i = 0; i < shown; i++)
-        add_layer(&table, rows[i], chip->total.time_ns, measured);
+        add_layer(&table, rows[i], chip);
     write_table(buf, &table, options);
     free(rows);
 }
@@ -245,10 +248,13 @@ static void cell_rate(pyro_table *table, double rate)
 
 static void write_tokens(pyro_buf *buf, const pyro_mapping *map, const pyro_report_options *options)
 {
-    static const pyro_table_column columns[] = {
-        {"Chip", false, false},        {"Context", true, false},     {"Sequences", true, false},
-        {"Prefill tokens/s", true, false}, {"Decode tokens/s", true, false},
-        {"ms per token", true, false}, {"Fits", false, false}};
+    static const pyro_table_column columns[] = {{"Chip", false, false},
+                                                {"Context", true, false},
+                                                {"Sequences", true, false},
+                                                {"Prefill tokens/s", true, false},
+                                                {"Decode tokens/s", true, false},
+                                                {"ms per token", true, false},
+                                                {"Fits", false, false}};
     pyro_table table;
 
     if (!map->chip_count || !map->chips[0].token_count)
@@ -295,7 +301,8 @@ static void write_title(pyro_buf *buf, const pyro_report_request *request)
     pyro_buf_free(&clean);
 }
 
-static void write_details(pyro_buf *buf, const pyro_mapping *map, const pyro_report_options *options)
+static void write_details(pyro_buf *buf, const pyro_mapping *map,
+                          const pyro_report_options *options)
 {
     const pyro_map_chip *chip = map->chip_count ? &map->chips[0] : NULL;
     if (!options->quiet) {
@@ -306,7 +313,7 @@ static void write_details(pyro_buf *buf, const pyro_mapping *map, const pyro_rep
     if (!chip)
         return;
     write_layers(buf, chip, false, options);
-    if (chip->total.measured_ns >= 0)
+    if (chip->total.measured_ns >= 0 && chip->is_measured)
         write_layers(buf, chip, true, options);
     write_tokens(buf, map, options);
 }

@@ -1,13 +1,13 @@
-"""Measures models on a GPU for the predictions of `pyrometer map`: twelve models, three batch sizes,
-three types, half of the models in training too.
+"""Measures models on a GPU for the predictions of `pyrometer map`: twelve models, three batch
+sizes, three types, half of the models in training too.
 
-    python3 bench/hardware_gpu.py --out DIR [--seconds 300]
+    python3 bench/hardware/gpu.py --out DIR [--seconds 300]
 
 Needs torch, torchvision for some of the models, and nothing of this project. It continues where it
 stopped when called again (build/bench/hardware keeps what is done). Writes DIR/cases.json (times of
 every case by the wall clock, without a profiler) and
 DIR/traces-N.tar (a trace of one step per case, with shapes, layers and
-kernels, for `pyrometer learn` and `pyrometer map`). bench/hardware.py evaluates them.
+kernels, for `pyrometer learn` and `pyrometer map`). bench/hardware/evaluate.py evaluates them.
 """
 
 import argparse
@@ -22,14 +22,14 @@ import tarfile
 import time
 
 import torch
-from hardware_models import MODELS, tiny
-from hardware_trim import LAYER
+from models import MODELS, tiny
 from torch.profiler import ProfilerActivity, profile, record_function
+from trim import LAYER
 
 BATCHES = (1, 8, 64)
 PRECISIONS = ("fp32", "tf32", "bf16")
 TAR_BYTES = 14 << 20
-WORK = pathlib.Path(__file__).resolve().parents[1] / "build" / "bench" / "hardware"
+WORK = pathlib.Path(__file__).resolve().parents[2] / "build" / "bench" / "hardware"
 
 
 def cases(models):
@@ -167,7 +167,7 @@ def trim_all(folder):
     """In other processes, behind all measurements: they would disturb them."""
     raw = sorted(str(path) for path in folder.glob("*.raw"))
     count = min(os.cpu_count() or 1, 12)
-    script = pathlib.Path(__file__).with_name("hardware_trim.py")
+    script = pathlib.Path(__file__).with_name("trim.py")
     workers = [
         subprocess.Popen([sys.executable, str(script), *raw[i::count]]) for i in range(count)
     ]

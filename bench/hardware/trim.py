@@ -1,4 +1,4 @@
-"""Keeps of traces what predictions need: hardware_gpu.py calls it with its raw traces."""
+"""Keeps of traces what predictions need: hardware/gpu.py calls it with its raw traces."""
 
 import gzip
 import json

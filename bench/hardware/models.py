@@ -1,6 +1,8 @@
-"""Models of hardware_gpu.py: from torchvision and transformers where those are there, else written
+"""Models of gpu.py: from torchvision and transformers where those are there, else written
 here with the same operators and sizes. Every builder gives a module and a function that makes the
 inputs of a batch."""
+
+import itertools
 
 import torch
 from torch import nn
@@ -147,7 +149,7 @@ class Unet(nn.Module):
     def __init__(self, widths=(64, 128, 256, 512)):
         super().__init__()
         self.first = nn.Conv2d(3, widths[0], 3, padding=1)
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(itertools.pairwise(widths))
         self.down = nn.ModuleList(Residual(a, b) for a, b in pairs)
         self.pool = nn.ModuleList(nn.Conv2d(b, b, 3, 2, 1) for _, b in pairs)
         self.middle = Residual(widths[-1], widths[-1])
