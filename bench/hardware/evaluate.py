@@ -250,7 +250,7 @@ def gpu(options):
         learnt, sheet = [], []
         for key, case in measured.cases.items():
             table = measured.table_without(case["family"], case["batch"])
-            learnt.append(evaluate(measured, key, "--table", table))
+            learnt.append(evaluate(measured, key, "--learnt", table))
             sheet.append(evaluate(measured, key, "--no-learnt", "--no-calibration"))
             row = learnt[-1]
             print(

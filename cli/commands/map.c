@@ -101,7 +101,7 @@ static const pyro_option map_options[] = {
 };
 
 static const pyro_option source_options[] = {
-    {.long_name = "table",
+    {.long_name = "learnt",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(map_values, table),
      .metavar = "FILE",

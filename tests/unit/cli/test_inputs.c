@@ -124,7 +124,7 @@ static void test_every_option_that_writes_says_so(void **state)
 {
     static const char *const inputs[] = {"model",  "models",      "model-path", "against",
                                          "python", "annotations", "provenance", "peaks",
-                                         "db",     "merge"};
+                                         "db",     "merge",       "chips",      "learnt"};
     (void)state;
     for (size_t i = 0; pyro_commands[i]; i++) {
         const pyro_option_group *group = pyro_commands[i]->groups;
