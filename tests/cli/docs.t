@@ -11,6 +11,7 @@ pyrometer-graph.1
 pyrometer-hardware.1
 pyrometer-history.1
 pyrometer-learn.1
+pyrometer-map.1
 pyrometer-models.1
 pyrometer-python.1
 pyrometer-ranks.1
@@ -45,7 +46,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph fuse hardware fit trace ranks bench report history run python learn replay doctor help --help --version
+cost models check diff graph fuse hardware fit map trace ranks bench report history run python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --freeze --format
