@@ -5,8 +5,8 @@
 #include <pyrometer/metrics.h>
 
 #include "base/error.h"
+#include "http/server.h"
 #include "metrics/counters.h"
-#include "metrics/server.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 /* `control` guards starting and stopping, `lock` the counters; control comes first. */
 static struct {
     pthread_mutex_t control, lock;
-    pyro_server *server;
+    pyro_http_server *server;
     bool is_counting, has_fork_handler;
     pyro_counters counters;
 } metrics = {.control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -48,13 +48,33 @@ static void write_text(pyro_buf *buf, bool open_metrics)
     pthread_mutex_unlock(&metrics.lock);
 }
 
+static void tick(void *user)
+{
+    (void)user;
+    pyro_tail_read();
+}
+
+static void respond(void *user, const pyro_http_request *request, pyro_http_response *response)
+{
+    (void)user;
+    bool open_metrics = pyro_http_field_contains(request, "accept", "application/openmetrics-text");
+
+    if (!pyro_http_is(request->path, "/metrics") && !pyro_http_is(request->path, "/")) {
+        response->status = 404;
+        return;
+    }
+    response->type = open_metrics ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                                  : "text/plain; version=0.0.4; charset=utf-8";
+    write_text(&response->body, open_metrics);
+}
+
 /* The child has no such thread: nothing is counted there, and the port is its parent's. */
 static void in_child(void)
 {
     pthread_mutex_init(&metrics.control, NULL);
     pthread_mutex_init(&metrics.lock, NULL);
     if (metrics.server)
-        pyro_server_abandon(metrics.server);
+        pyro_http_abandon(metrics.server);
     metrics.server = NULL;
     metrics.is_counting = false;
     memset(&metrics.counters, 0, sizeof metrics.counters); /* may be in the middle of a change */
@@ -62,7 +82,9 @@ static void in_child(void)
 
 static int start(pyro_metrics_address *address, pyro_error *error)
 {
-    static const pyro_server_calls calls = {.tick = pyro_tail_read, .write = write_text};
+    static const pyro_http_calls calls = {.tick = tick, .respond = respond};
+    static const pyro_http_limits limits = {
+        .connections = 16, .request_ms = 5000, .response_ms = 5000};
     static const pyro_tail_sink sink = {.begin = begin_session, .add = add_records};
     if (metrics.server)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "this process already serves metrics");
@@ -74,7 +96,7 @@ static int start(pyro_metrics_address *address, pyro_error *error)
         return pyro_fail_memory(error);
     }
     metrics.is_counting = true;
-    int status = pyro_server_start(&metrics.server, address, &calls, error);
+    int status = pyro_http_start(&metrics.server, address, &limits, &calls, error);
     if (status == PYRO_OK)
         pyro_tail_follow(&sink);
     return status;
@@ -93,7 +115,7 @@ void pyro_metrics_stop(void)
     pthread_mutex_lock(&metrics.control);
     if (metrics.server) {
         pyro_tail_follow(NULL);
-        pyro_server_stop(metrics.server);
+        pyro_http_stop(metrics.server);
         metrics.server = NULL;
         pyro_counters_free(&metrics.counters);
         metrics.is_counting = false;
