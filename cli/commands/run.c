@@ -1,5 +1,6 @@
 /* pyrometer run, pyrometer python: start a program with capturing switched on. Python replaces this
  * process, so that signals, terminal and exit code are those of the program. */
+#include "base/error.h"
 #include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/common.h"
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 typedef struct run_values {
-    const char *output, *max_size, *keep_last, *triggers, *metrics, *python, *output_dir;
+    const char *output, *max_size, *keep_last, *triggers, *perfetto, *metrics, *python, *output_dir;
     int64_t max_files;
     int gpu; /* index of gpu_ways */
     double gpu_sampling; /* seconds; negative: the package decides */
@@ -127,6 +128,14 @@ static const pyro_option file_options[] = {
      .default_text = "10",
      .minimum = 1,
      .maximum = 9999},
+    {.long_name = "perfetto",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(run_values, perfetto),
+     .metavar = "FILE",
+     .help = "Also write the recording in Perfetto's own format (.pftrace) when the program ends, "
+             "for ui.perfetto.dev.",
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     FOLDER_OPTION,
     {.long_name = NULL},
 };
@@ -358,6 +367,23 @@ static bool set_metrics(const char *text)
     return true;
 }
 
+/* Passes the path of the Perfetto trace to the program. */
+static bool set_perfetto(const char *path)
+{
+    char *whole = path && path[0] != '\0' ? absolute(path) : NULL;
+    pyro_error error;
+
+    pyro_error_clear(&error);
+    if (path && (!whole || strcmp(path, "-") == 0))
+        pyro_fail(&error, PYRO_ERROR_ARGUMENT, "--perfetto needs a file name");
+    else if (path && pyro_inputs_check(whole, &error) == PYRO_OK)
+        setenv("PYROMETER_PERFETTO", whole, 1);
+    else if (!path)
+        unsetenv("PYROMETER_PERFETTO");
+    free(whole);
+    return error.code == PYRO_OK || (pyro_common_fail(NULL, &error), false);
+}
+
 /* Checks that the file of the recording can be written. */
 static bool check_output(const run_values *values, const char *path, const char *whole, int argc,
                          char **argv)
@@ -390,7 +416,8 @@ static bool set_recording(const run_values *values, int argc, char **argv)
         return false;
     path = values->output ? strdup(values->output) : default_output(argc, argv);
     whole = path ? absolute(path) : NULL;
-    if (whole && !check_output(values, path, whole, argc, argv)) {
+    if (whole &&
+        (!check_output(values, path, whole, argc, argv) || !set_perfetto(values->perfetto))) {
         free(path);
         free(whole);
         return false;

@@ -5,6 +5,7 @@
 #include "cli/options/regex.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/recording_state.h"
 #include "cli/trace/options.h"
 
 #include "base/parallel.h"
@@ -36,22 +37,38 @@ static int write_chunk(void *user, const char *bytes, size_t size, pyro_error *e
     return pyro_output_add(user, bytes, size, error);
 }
 
-static int write_chrome(const trace_run *run, pyro_trace *trace)
+typedef int write_trace_fn(pyro_trace *trace, const pyro_analysis_options *options,
+                           pyro_write_fn write, void *user, pyro_error *error);
+
+/* Writes the trace to a file in another format; `path` may be NULL. */
+static int write_trace(const trace_run *run, pyro_trace *trace, const char *path,
+                       write_trace_fn *write, const char *what)
 {
-    const char *path = run->values->chrome;
     pyro_output_stream stream;
     pyro_error error;
     int status;
 
+    if (!path)
+        return PYRO_EXIT_FINE;
     pyro_error_clear(&error);
     if (pyro_output_begin(&stream, path, &error) != PYRO_OK)
         return pyro_common_fail(path, &error);
-    status = pyro_trace_write_chrome(trace, &run->analysis, write_chunk, &stream, &error);
+    status = write(trace, &run->analysis, write_chunk, &stream, &error);
     if (pyro_output_end(&stream, status == PYRO_OK, &error) != PYRO_OK || status != PYRO_OK)
         return pyro_common_fail(path, &error);
     if (!run->values->common.quiet && strcmp(path, "-") != 0)
-        pyro_common_say_written(path, "Chrome trace");
+        pyro_common_say_written(path, what);
     return PYRO_EXIT_FINE;
+}
+
+static int write_traces(const trace_run *run, pyro_trace *trace)
+{
+    int exit_code = write_trace(run, trace, run->values->chrome, pyro_trace_write_chrome,
+                                "Chrome trace");
+
+    return exit_code != PYRO_EXIT_FINE ? exit_code
+                                       : write_trace(run, trace, run->values->perfetto,
+                                                     pyro_trace_write_perfetto, "Perfetto trace");
 }
 
 /* Appends the separator between the results of two files. */
@@ -195,8 +212,8 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     if (status == PYRO_OK)
         status = pyro_trace_analyze(&analysis, trace, &run->analysis, &error);
     pyro_progress_end(&progress);
-    if (status == PYRO_OK && run->values->chrome)
-        exit_code = write_chrome(run, trace);
+    if (status == PYRO_OK)
+        exit_code = write_traces(run, trace);
     if (status == PYRO_OK && run->page)
         status = pyro_page_add_trace(run->page, trace, analysis, &run->analysis, &error);
     else if (status == PYRO_OK)
@@ -238,7 +255,14 @@ static void add_hints(trace_run *run, const char *path)
         pyro_common_hint(buf, "trace", path, "--by memory", "what holds memory at the peak");
     if (run->has_findings)
         pyro_common_hint(buf, "trace", path, "--by finding", "all findings");
+    if (pyro_recording_is_growing(path))
+        pyro_common_hint(buf, "top", path, "", "follow it while it grows");
     pyro_common_hint_output(buf, "trace", path, "results");
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && strcmp(path, "-") == 0;
 }
 
 static int write_results(trace_run *run, const pyro_words *files)
@@ -246,7 +270,7 @@ static int write_results(trace_run *run, const pyro_words *files)
     const pyro_common *common = &run->values->common;
     bool json = run->report.report.format == PYRO_FORMAT_JSON && !run->values->folded;
 
-    if (run->values->chrome && strcmp(run->values->chrome, "-") == 0)
+    if (is_stdout(run->values->chrome) || is_stdout(run->values->perfetto))
         return PYRO_EXIT_FINE;
     if (json && files->count > 1 && (!run->passes || run->written > 1)) {
         pyro_buf whole = PYRO_BUF_INIT;
@@ -312,16 +336,27 @@ static int open_model(trace_run *run)
     return pyro_common_fail(run->values->model, &error);
 }
 
+static bool check_one_trace(const char *option, const char *path, const pyro_words *files)
+{
+    if (path && files->count > 1)
+        pyro_common_complain("%s writes one trace, but %zu files were given", option, files->count);
+    else if (path && path[0] == '\0')
+        pyro_common_complain("%s needs a file name", option);
+    else
+        return true;
+    return false;
+}
+
 static int check_values(const trace_values *values, const pyro_words *files)
 {
     if (files->count == 0)
         return pyro_common_complain("trace needs a file: pyrometer trace FILE "
                                     "(see pyrometer trace --help)");
-    if (values->chrome && files->count > 1)
-        return pyro_common_complain("--chrome writes one trace, but %zu files were given",
-                                    files->count);
-    if (values->chrome && values->chrome[0] == '\0')
-        return pyro_common_complain("--chrome needs a file name");
+    if (!check_one_trace("--chrome", values->chrome, files) ||
+        !check_one_trace("--perfetto", values->perfetto, files))
+        return PYRO_EXIT_ERROR;
+    if (is_stdout(values->chrome) && is_stdout(values->perfetto))
+        return pyro_common_complain("--chrome and --perfetto cannot both write to standard output");
     for (size_t i = 0; i < values->ignored.count; i++)
         if (!pyro_finding_exists(values->ignored.items[i]))
             return pyro_common_complain("--ignore: no finding has the id \"%.100s\" (the reference "
@@ -421,6 +456,8 @@ static const pyro_example trace_examples[] = {
      "Kernels in which the backward pass spends its time."},
     {"pyrometer trace run.json.gz --model model.pt2",
      "Show layers by their dotted names in the model."},
+    {"pyrometer trace run.pyro --perfetto run.pftrace",
+     "Write a trace for ui.perfetto.dev, with layers as nested tracks."},
     {"pyrometer trace run.json.gz --step 3 --chrome step3.json",
      "Extract one step of a huge trace for Perfetto."},
     {"pyrometer trace MyModel_forward_*.json",

@@ -125,6 +125,15 @@ static const pyro_option output_options[] = {
              "--filter, with counters of queue length, copy bandwidth and memory.",
      .completion = PYRO_COMPLETE_FILE,
      .writes = PYRO_WRITES_FILE},
+    {.long_name = "perfetto",
+     .kind = PYRO_OPTION_STRING,
+     .offset = offsetof(trace_values, perfetto),
+     .metavar = "FILE",
+     .help = "Also write a trace in Perfetto's own format (.pftrace) for ui.perfetto.dev, limited "
+             "as --chrome is: layers as nested tracks, overlapping kernels beside each other, "
+             "arrows from launches to kernels, counters.",
+     .completion = PYRO_COMPLETE_FILE,
+     .writes = PYRO_WRITES_FILE},
     {.long_name = "strict",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(trace_values, strict),

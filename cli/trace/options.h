@@ -14,7 +14,7 @@ typedef struct trace_values {
     int phase;     /* index of a phase, or -1 */
     const char *filter, *layers_from, *steps_from, *model;
     const char *annotations, *provenance, *peaks;
-    const char *chrome;
+    const char *chrome, *perfetto;
     pyro_words ignored; /* ids of findings */
     bool folded, strict, check;
     int64_t threads;

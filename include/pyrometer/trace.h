@@ -1,6 +1,6 @@
 /*
  * Reads traces (Kineto or Chrome JSON, plain, gzip or zstd; recordings), compares them and writes them
- * as Chrome JSON. analysis.h has what is found in one.
+ * as Chrome JSON or for Perfetto. analysis.h has what is found in one.
  */
 #ifndef PYROMETER_TRACE_H
 #define PYROMETER_TRACE_H
@@ -23,6 +23,7 @@ typedef struct pyro_trace_options {
     int threads;               /* 0: one per core */
     pyro_progress_fn progress; /* may be NULL */
     void *progress_user;
+    int64_t last_ns; /* of a recording, read only what began this long before its end; 0: all */
 } pyro_trace_options;
 
 /*
@@ -180,6 +181,13 @@ typedef int (*pyro_write_fn)(void *user, const char *bytes, size_t size, pyro_er
  */
 PYRO_API int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *options,
                                      pyro_write_fn write, void *user, pyro_error *error);
+
+/*
+ * Writes the same part as Perfetto's protobuf: threads, streams with overlapping kernels beside each
+ * other, steps, layers as nested tracks, arrows from launches to their work, counters.
+ */
+PYRO_API int pyro_trace_write_perfetto(pyro_trace *trace, const pyro_analysis_options *options,
+                                       pyro_write_fn write, void *user, pyro_error *error);
 
 #ifdef __cplusplus
 }

@@ -207,8 +207,12 @@ int core_write_to_file(void *user, const char *bytes, size_t size, pyro_error *e
     return fwrite(bytes, 1, size, user) == size ? PYRO_OK : core_fail_to_write(error);
 }
 
+typedef int write_trace_fn(pyro_trace *trace, const pyro_analysis_options *options,
+                           pyro_write_fn write, void *user, pyro_error *error);
+
 /* Writes a trace, joined with the device work of another unless `devices` is NULL. */
-static int write_trace(const char *from, const char *devices, FILE *file, pyro_error *error)
+static int write_trace(const char *from, const char *devices, FILE *file, write_trace_fn *write,
+                       pyro_error *error)
 {
     pyro_trace *trace = NULL;
     int status = pyro_trace_open(&trace, from, NULL, error);
@@ -216,24 +220,21 @@ static int write_trace(const char *from, const char *devices, FILE *file, pyro_e
     if (status == PYRO_OK && devices)
         status = pyro_trace_join_devices(trace, devices, error);
     if (status == PYRO_OK)
-        status = pyro_trace_write_chrome(trace, NULL, core_write_to_file, file, error);
+        status = write(trace, NULL, core_write_to_file, file, error);
     if (fclose(file) != 0 && status == PYRO_OK)
         status = core_fail_to_write(error);
     pyro_trace_close(trace);
     return status;
 }
 
-PyDoc_STRVAR(write_doc, "write_chrome(trace, devices or None, path)\n\n"
-                        "Writes a trace as Chrome JSON, joined with the device work of another.");
-
-static PyObject *write_chrome(PyObject *module, PyObject *args)
+static PyObject *write_with(PyObject *module, PyObject *args, write_trace_fn *write)
 {
     PyObject *from, *to, *devices = NULL, *devices_path = NULL, *result = NULL;
     FILE *file;
     pyro_error error;
     int status;
 
-    if (!PyArg_ParseTuple(args, "O&OO&:write_chrome", PyUnicode_FSConverter, &from, &devices,
+    if (!PyArg_ParseTuple(args, "O&OO&", PyUnicode_FSConverter, &from, &devices,
                           PyUnicode_FSConverter, &to))
         return NULL;
     if (devices != Py_None && !PyUnicode_FSConverter(devices, &devices_path))
@@ -246,7 +247,8 @@ static PyObject *write_chrome(PyObject *module, PyObject *args)
     pyro_error_clear(&error);
     Py_BEGIN_ALLOW_THREADS
     status = write_trace(PyBytes_AS_STRING(from),
-                         devices_path ? PyBytes_AS_STRING(devices_path) : NULL, file, &error);
+                         devices_path ? PyBytes_AS_STRING(devices_path) : NULL, file, write,
+                         &error);
     Py_END_ALLOW_THREADS
     result = status < 0 ? core_fail(PyModule_GetState(module), &error, status, 1)
                         : Py_NewRef(Py_None);
@@ -255,6 +257,22 @@ done:
     Py_DECREF(to);
     Py_XDECREF(devices_path);
     return result;
+}
+
+PyDoc_STRVAR(write_doc, "write_chrome(trace, devices or None, path)\n\n"
+                        "Writes a trace as Chrome JSON, joined with the device work of another.");
+
+static PyObject *write_chrome(PyObject *module, PyObject *args)
+{
+    return write_with(module, args, pyro_trace_write_chrome);
+}
+
+PyDoc_STRVAR(write_perfetto_doc, "write_perfetto(trace, devices or None, path)\n\n"
+                                 "Like write_chrome, in Perfetto's own format.");
+
+static PyObject *write_perfetto(PyObject *module, PyObject *args)
+{
+    return write_with(module, args, pyro_trace_write_perfetto);
 }
 
 PyDoc_STRVAR(span_doc, "recorder_span(name, function): calls the function inside an op's span.");
@@ -320,6 +338,7 @@ static PyMethodDef capture_methods[] = {
     {"layer_table", layer_table, METH_VARARGS, layer_table_doc},
     {"averages", averages, METH_VARARGS, averages_doc},
     {"write_chrome", write_chrome, METH_VARARGS, write_doc},
+    {"write_perfetto", write_perfetto, METH_VARARGS, write_perfetto_doc},
     {NULL, NULL, 0, NULL},
 };
 

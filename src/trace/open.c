@@ -18,8 +18,7 @@
 static int read_recording(pyro_trace *trace, pyro_source *source, const pyro_trace_options *options,
                           pyro_error *error)
 {
-    (void)options;
-    return pyro_recording_read(trace, source, error);
+    return pyro_recording_read(trace, source, options ? options->last_ns : 0, error);
 }
 
 /*

@@ -236,6 +236,15 @@ class Capture:
         refuse_inputs(path, self.path)
         _core.write_chrome(self.path, None, path)
 
+    def export_perfetto_trace(self, path: str | os.PathLike[str]) -> None:
+        """Writes Perfetto's own format (.pftrace), with layers as nested tracks.
+
+        Raises:
+            ValueError: `path` is the recording itself.
+        """
+        refuse_inputs(path, self.path)
+        _core.write_perfetto(self.path, None, path)
+
     def __repr__(self) -> str:
         state = "recorded" if self._is_done else "not finished"
         return f"<pyrometer.Capture {self.path}: {state}>"

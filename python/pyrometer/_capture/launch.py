@@ -150,8 +150,25 @@ class Recording:
             _env.say(f"{status['skipped_triggers']:,} triggers beyond --max-files saved nothing")
         if status["lost_records"]:
             _env.say(f"{self.path}: {status['lost_records']:,} records were lost")
+        if self.is_first:
+            self._write_perfetto()
         if self.is_first and not self.settings.get("quiet", 0):
             self._say_what_was_recorded()
+
+    def _write_perfetto(self) -> None:
+        """Writes the trace that `pyrometer run --perfetto` asks for, if something was recorded."""
+        from pyrometer import _core
+
+        path = os.environ.get("PYROMETER_PERFETTO")
+        if not path or not _has_records(self.given):
+            return
+        try:
+            _core.write_perfetto(self.given, None, path)
+        except Exception as error:
+            _env.say(f"{_shown(path)}: cannot write the Perfetto trace: {error}")
+        else:
+            if not self.settings.get("quiet", 0):
+                _env.say(f"wrote {_shown(path)} (Perfetto trace)")
 
     def _say_what_was_recorded(self) -> None:
         path = _shown(self.given)
@@ -165,7 +182,9 @@ class Recording:
             _env.say(said)
             return
         more = f" and {self.parts} more parts after captured blocks" if self.parts else ""
-        _env.say(f"recorded {path}{more}; next: pyrometer trace {path}")
+        _env.say(
+            f"recorded {path}{more}; next: pyrometer trace {path}, or pyrometer serve for a browser"
+        )
 
     def _say_what_was_saved(self, path: str) -> None:
         from pyrometer._capture.session import session

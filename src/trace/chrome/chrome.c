@@ -1,134 +1,10 @@
-/* Writes a trace as Chrome JSON: selects events, then streams head, events, counters and tail. */
+/* Writes a trace as Chrome JSON: streams head, events, counters and tail. */
 #include "trace/chrome/chrome.h"
 
 #include "base/error.h"
 
-#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* The requested selection, and a cache of names that were matched. */
-typedef struct selection {
-    const pyro_analysis_options *options;
-    const regex_t *filter;  /* NULL: everything */
-    uint8_t *name_matches;  /* by interned text: 0 not looked at, 1 matches, 2 does not */
-    uint8_t *layer_matches; /* by layer */
-    const pyro_step **steps; /* steps with the requested number, in order of time */
-    size_t step_count;
-} selection;
-
-static bool matches(const regex_t *filter, const char *text, uint8_t *known)
-{
-    if (*known == 0)
-        *known = regexec(filter, text, 0, NULL, 0) == 0 ? 1 : 2;
-    return *known == 1;
-}
-
-/* An event is chosen by its name or by the layer that it belongs to. */
-static bool passes_filter(const pyro_chrome *chrome, const selection *chosen, uint32_t event)
-{
-    const pyro_trace *trace = chrome->trace;
-    const pyro_joins *joins = chrome->joins;
-    uint32_t name = trace->name[event], call = joins->call[event];
-
-    if (!chosen->filter)
-        return true;
-    if (name != PYRO_NO_ID &&
-        matches(chosen->filter, pyro_trace_text(trace, name), &chosen->name_matches[name]))
-        return true;
-    if (call == PYRO_NO_LAYER)
-        return false;
-    uint32_t layer = joins->calls[call].layer;
-    return matches(chosen->filter, joins->layers[layer].path, &chosen->layer_matches[layer]);
-}
-
-/* When an event was caused: work that runs late belongs to the step that launched it. */
-static int64_t cause_ns(const pyro_chrome *chrome, uint32_t event)
-{
-    const pyro_trace *trace = chrome->trace;
-    uint32_t launch = pyro_event_is_device_work(trace->category[event])
-                          ? chrome->joins->launch[event]
-                          : PYRO_NO_EVENT;
-
-    return trace->start_ns[launch != PYRO_NO_EVENT ? launch : event];
-}
-
-static bool in_step(const selection *chosen, int64_t time_ns)
-{
-    size_t low = 0, high = chosen->step_count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (chosen->steps[middle]->start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && time_ns < chosen->steps[low - 1]->end_ns;
-}
-
-static bool wants(const pyro_chrome *chrome, const selection *chosen, uint32_t event)
-{
-    const pyro_analysis_options *options = chosen->options;
-    uint8_t category = chrome->trace->category[event];
-    bool has_phase = pyro_event_is_device_work(category) || pyro_event_is_host(category);
-
-    if (options->phase != PYRO_PHASE_OTHER && has_phase &&
-        chrome->joins->phase[event] != options->phase)
-        return false;
-    return passes_filter(chrome, chosen, event) &&
-           (options->step < 0 || in_step(chosen, cause_ns(chrome, event)));
-}
-
-/* Keeps the call that launched the work, and the op around that call. */
-static void keep_launch(pyro_chrome *chrome, uint32_t event)
-{
-    uint32_t launch = chrome->joins->launch[event];
-
-    if (launch == PYRO_NO_EVENT)
-        return;
-    chrome->keep[launch] = 1;
-    if (chrome->joins->op[launch] != PYRO_NO_EVENT)
-        chrome->keep[chrome->joins->op[launch]] = 1;
-}
-
-/* Keeps the steps, so that a reader can find the place in the run. */
-static void choose_steps(pyro_chrome *chrome, selection *chosen)
-{
-    for (size_t i = 0; i < chrome->joins->step_count; i++) {
-        const pyro_step *step = &chrome->joins->steps[i];
-
-        if (chosen->options->step >= 0 && step->number != chosen->options->step)
-            continue;
-        chosen->steps[chosen->step_count++] = step;
-        if (step->event != PYRO_NO_EVENT)
-            chrome->keep[step->event] = 1;
-    }
-}
-
-/* Marks the events to write, and finds the time range that they cover. */
-static void choose_events(pyro_chrome *chrome, selection *chosen)
-{
-    const pyro_trace *trace = chrome->trace;
-    bool begun = false;
-
-    choose_steps(chrome, chosen);
-    for (uint32_t event = 0; event < trace->count; event++) {
-        if (!wants(chrome, chosen, event))
-            continue;
-        chrome->keep[event] = 1;
-        if (pyro_event_is_device_work(trace->category[event]))
-            keep_launch(chrome, event);
-    }
-    for (uint32_t event = 0; event < trace->count; event++) {
-        int64_t start_ns = trace->start_ns[event], end_ns = pyro_event_end_ns(trace, event);
-        if (!chrome->keep[event])
-            continue;
-        chrome->start_ns = !begun || start_ns < chrome->start_ns ? start_ns : chrome->start_ns;
-        chrome->end_ns = !begun || end_ns > chrome->end_ns ? end_ns : chrome->end_ns;
-        begun = true;
-    }
-}
 
 static void write_devices(pyro_chrome *chrome)
 {
@@ -205,7 +81,7 @@ static void write_name(pyro_chrome *chrome, const pyro_track *track, const char 
 
     pyro_chrome_begin_event(chrome, "M", what);
     pyro_chrome_place(chrome, track);
-    pyro_chrome_time(chrome, "ts", chrome->start_ns);
+    pyro_chrome_time(chrome, "ts", chrome->selection->start_ns);
     pyro_json_key(json, "args");
     pyro_json_begin_object(json);
     pyro_json_member_string(json, "name", name);
@@ -223,7 +99,7 @@ static int write_names(pyro_chrome *chrome)
     if (!used)
         return pyro_fail_memory(chrome->error);
     for (size_t event = 0; event < trace->count; event++)
-        used[trace->track[event]] |= chrome->keep[event];
+        used[trace->track[event]] |= chrome->selection->keep[event];
     for (size_t i = 0; i < trace->track_count; i++) {
         const pyro_track *track = &trace->tracks[i];
 
@@ -254,7 +130,7 @@ static int write_events(pyro_chrome *chrome)
         uint32_t event = chrome->joins->by_time[i];
         int status = PYRO_OK;
 
-        if (chrome->keep[event]) {
+        if (chrome->selection->keep[event]) {
             pyro_chrome_event(chrome, event);
             status = pyro_chrome_flush(chrome, false);
         }
@@ -281,34 +157,23 @@ static int write_all(pyro_chrome *chrome)
     return status == PYRO_OK ? pyro_chrome_flush(chrome, true) : status;
 }
 
-/* Allocates the marks, selects the events and writes them. */
-static int choose_and_write(pyro_chrome *chrome, selection *chosen)
+/* Allocates the caches of texts and writes the selected events. */
+static int write_selected(pyro_chrome *chrome)
 {
     size_t texts = chrome->trace->names.count + 1;
     int status;
 
-    chrome->keep = calloc(chrome->trace->count + 1, 1);
     chrome->quoted = calloc(texts, sizeof *chrome->quoted);
     chrome->lists = calloc(texts, sizeof *chrome->lists);
     chrome->layers = calloc(chrome->joins->layer_count + 1, sizeof *chrome->layers);
-    chosen->name_matches = calloc(texts, 1);
-    chosen->layer_matches = calloc(chrome->joins->layer_count + 1, 1);
-    chosen->steps = calloc(chrome->joins->step_count + 1, sizeof *chosen->steps);
-    if (chrome->keep && chrome->quoted && chrome->lists && chrome->layers && chosen->name_matches &&
-        chosen->layer_matches && chosen->steps) {
-        choose_events(chrome, chosen);
+    if (chrome->quoted && chrome->lists && chrome->layers)
         status = write_all(chrome);
-    } else {
+    else
         status = pyro_fail_memory(chrome->error);
-    }
-    free(chrome->keep);
     free(chrome->quoted);
     free(chrome->lists);
     free(chrome->layers);
     pyro_arena_free(&chrome->arena);
-    free(chosen->name_matches);
-    free(chosen->layer_matches);
-    free(chosen->steps);
     pyro_buf_free(&chrome->buf);
     return status;
 }
@@ -317,24 +182,23 @@ int pyro_trace_write_chrome(pyro_trace *trace, const pyro_analysis_options *opti
                             pyro_write_fn write, void *user, pyro_error *error)
 {
     static const pyro_analysis_options everything = {.step = -1};
-    selection chosen = {.options = options ? options : &everything};
+    pyro_selection selection = {0};
     pyro_joins joins;
-    pyro_chrome chrome = {
-        .trace = trace, .joins = &joins, .write = write, .user = user, .error = error};
-    regex_t filter;
+    pyro_chrome chrome = {.trace = trace,
+                          .joins = &joins,
+                          .selection = &selection,
+                          .write = write,
+                          .user = user,
+                          .error = error};
     int status;
 
-    if (chosen.options->filter) {
-        if (regcomp(&filter, chosen.options->filter, REG_EXTENDED | REG_NOSUB) != 0)
-            return pyro_fail(error, PYRO_ERROR_ARGUMENT, "invalid regular expression \"%.200s\"",
-                             chosen.options->filter);
-        chosen.filter = &filter;
-    }
-    status = pyro_joins_make(&joins, trace, chosen.options, error);
+    options = options ? options : &everything;
+    status = pyro_joins_make(&joins, trace, options, error);
     if (status == PYRO_OK)
-        status = choose_and_write(&chrome, &chosen);
+        status = pyro_selection_make(&selection, trace, &joins, options, error);
+    if (status == PYRO_OK)
+        status = write_selected(&chrome);
+    pyro_selection_free(&selection);
     pyro_joins_free(&joins);
-    if (chosen.filter)
-        regfree(&filter);
     return status;
 }

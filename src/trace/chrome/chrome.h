@@ -1,12 +1,12 @@
 /*
- * Writes a trace, or a part of it, as Chrome JSON: chrome.c selects what is written, event.c writes
+ * Writes a trace, or a part of it, as Chrome JSON: chrome.c writes the file around them, event.c
  * an event, counters.c writes the counter curves.
  */
 #ifndef PYRO_TRACE_CHROME_CHROME_H
 #define PYRO_TRACE_CHROME_CHROME_H
 
 #include "base/json/write.h"
-#include "trace/joins/joins.h"
+#include "trace/export/selection.h"
 
 /* A piece of JSON that is formatted once and reused. */
 typedef struct pyro_chrome_text {
@@ -17,18 +17,17 @@ typedef struct pyro_chrome_text {
 typedef struct pyro_chrome {
     const pyro_trace *trace;
     const pyro_joins *joins;
+    const pyro_selection *selection;
     pyro_write_fn write;
     void *user;
     pyro_error *error;
     pyro_buf buf; /* not yet written */
     pyro_json_writer json;
-    uint8_t *keep;        /* by event: whether it is written */
     pyro_chrome_text *quoted; /* by interned text: as a JSON string */
     pyro_chrome_text *lists;  /* the same for texts that are already lists, and for stacks */
     pyro_chrome_text *layers; /* paths by layer, as JSON strings */
     pyro_arena arena;      /* owns these texts */
     int64_t written;       /* events */
-    int64_t start_ns, end_ns; /* of the kept events */
 } pyro_chrome;
 
 /* Writes the buffer out when it is large enough, or `all`; PYRO_OK or a status. */

@@ -1,25 +1,11 @@
 /* Writes one event as Chrome JSON, with Kineto's keys and the layer that the event belongs to. */
 #include "trace/chrome/put.h"
 
+#include "trace/export/categories.h"
+
 #include "base/json/json.h"
 
 #include <string.h>
-
-static const char *const category_names[PYRO_EVENT_CATEGORY_COUNT] = {
-    [PYRO_EVENT_OP] = "cpu_op",
-    [PYRO_EVENT_ANNOTATION] = "user_annotation",
-    [PYRO_EVENT_PYTHON] = "python_function",
-    [PYRO_EVENT_RUNTIME] = "cuda_runtime",
-    [PYRO_EVENT_DRIVER] = "cuda_driver",
-    [PYRO_EVENT_KERNEL] = "kernel",
-    [PYRO_EVENT_MEMCPY] = "gpu_memcpy",
-    [PYRO_EVENT_MEMSET] = "gpu_memset",
-    [PYRO_EVENT_SYNC] = "cuda_sync",
-    [PYRO_EVENT_DEVICE_ANNOTATION] = "gpu_user_annotation",
-    [PYRO_EVENT_MEMORY] = "cpu_instant_event",
-    [PYRO_EVENT_OVERHEAD] = "overhead",
-    [PYRO_EVENT_OTHER] = "other",
-};
 
 void pyro_chrome_begin_event(pyro_chrome *chrome, const char *kind, const char *name)
 {
@@ -346,16 +332,6 @@ static void write_arrow_end(pyro_chrome *chrome, uint32_t event, uint32_t id, bo
     pyro_json_end_object(&chrome->json);
 }
 
-/* A layer's call with a path has its own category: the reader looks for paths only there. */
-static const char *category_name(const pyro_trace *trace, uint32_t event)
-{
-    uint8_t category = trace->category[event];
-    uint32_t detail = trace->detail[event];
-    bool is_layer = category == PYRO_EVENT_PYTHON && detail != PYRO_NO_ID &&
-                    trace->ops[detail].path != PYRO_NO_ID;
-    return is_layer ? "layer" : category_names[category];
-}
-
 void pyro_chrome_event(pyro_chrome *chrome, uint32_t event)
 {
     const pyro_trace *trace = chrome->trace;
@@ -372,7 +348,7 @@ void pyro_chrome_event(pyro_chrome *chrome, uint32_t event)
         PUT(chrome, "{\"ph\":\"X\",\"name\":");
     put_text(chrome, quoted(chrome, trace->name[event]));
     PUT(chrome, ",\"cat\":\"");
-    const char *name = category_name(trace, event);
+    const char *name = pyro_event_category_name(trace, event);
     pyro_chrome_put(chrome, name, strlen(name));
     PUT(chrome, "\",\"pid\":");
     pyro_chrome_put_integer(chrome, pyro_chrome_id(track->pid));
@@ -389,7 +365,7 @@ void pyro_chrome_event(pyro_chrome *chrome, uint32_t event)
     write_args(chrome, event);
     PUT(chrome, "}");
     chrome->written++;
-    if (launch != PYRO_NO_EVENT && chrome->keep[launch]) {
+    if (launch != PYRO_NO_EVENT && chrome->selection->keep[launch]) {
         write_arrow_end(chrome, launch, event, false);
         write_arrow_end(chrome, event, event, true);
     }

@@ -58,6 +58,7 @@ typedef struct recording_reader {
     size_t chunk_count, chunk_capacity;
     pyro_recorded_tables tables;
     uint64_t most_ids;
+    uint64_t from_raw; /* what began earlier is not wanted */
     bool is_cut;
 } recording_reader;
 
@@ -200,6 +201,25 @@ static int read_data(recording_reader *reader, char *bytes)
     return PYRO_OK;
 }
 
+/* Frees the chunks whose records all began too early: their thread went on to a next chunk before
+ * the wanted time. */
+static int drop_early(recording_reader *reader)
+{
+    pyro_map next_of = PYRO_MAP_INIT; /* thread -> its next chunk */
+    bool room = true;
+    for (size_t i = reader->chunk_count; room && i-- > 0;) {
+        pyro_chunk_header *header = &reader->chunks[i].header;
+        if (header->kind != PYRO_CHUNK_RECORDS)
+            continue;
+        uint32_t next = pyro_map_get(&next_of, header->thread);
+        room = pyro_map_put(&next_of, header->thread, (uint32_t)i);
+        if (next != PYRO_MAP_NONE && reader->chunks[next].header.first_raw <= reader->from_raw)
+            header->kind = PYRO_CHUNK_FREE;
+    }
+    pyro_map_free(&next_of);
+    return room ? PYRO_OK : pyro_fail_memory(reader->error);
+}
+
 static int read_records(recording_reader *reader, pyro_recording *recording, char *bytes)
 {
     for (size_t i = 0; i < reader->chunk_count; i++) {
@@ -289,11 +309,16 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     return ok;
 }
 
-static int read_all(recording_reader *reader)
+static int read_all(recording_reader *reader, int64_t last_ns)
 {
     pyro_recording recording = {0};
     char *bytes = NULL;
     int status = read_header(reader);
+    if (status == PYRO_OK && last_ns > 0) {
+        double raw = (double)last_ns * reader->header.raw_per_ns;
+        uint64_t end = reader->header.last.raw;
+        reader->from_raw = raw < (double)end ? end - (uint64_t)raw : 0;
+    }
     if (status == PYRO_OK)
         status = list_chunks(reader);
     if (status == PYRO_OK) {
@@ -304,9 +329,12 @@ static int read_all(recording_reader *reader)
         status = pyro_recording_begin(&recording, reader->trace, &reader->header, &reader->tables,
                                       reader->error);
     if (status == PYRO_OK) {
-        recording.from_raw = discarded_until(reader);
-        status = read_records(reader, &recording, bytes);
+        uint64_t valid_from = discarded_until(reader);
+        recording.from_raw = valid_from > reader->from_raw ? valid_from : reader->from_raw;
+        status = reader->from_raw ? drop_early(reader) : PYRO_OK;
     }
+    if (status == PYRO_OK)
+        status = read_records(reader, &recording, bytes);
     if (status == PYRO_OK)
         status = pyro_recording_finish(&recording);
     if (status == PYRO_OK && reader->trace->count == 0)
@@ -345,7 +373,7 @@ static int swallow(pyro_source *source, pyro_buf *buf, pyro_error *error)
     }
 }
 
-int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *error)
+int pyro_recording_read(pyro_trace *trace, pyro_source *source, int64_t last_ns, pyro_error *error)
 {
     recording_reader reader = {
         .trace = trace, .source = source, .error = error, .size = source->size};
@@ -360,7 +388,7 @@ int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *erro
         reader.size = (int64_t)stream.length;
     }
     if (status == PYRO_OK)
-        status = read_all(&reader);
+        status = read_all(&reader, last_ns);
     pyro_source_close(memory);
     pyro_buf_free(&stream);
     pyro_recorded_free(&reader.tables);

@@ -170,8 +170,8 @@ bool pyro_recording_counter(pyro_recording *recording, const pyro_record *record
 /* layers.c: names and paths of the layers that were called. */
 int pyro_recording_name_layers(pyro_recording *recording);
 
-/* file.c: reads a whole source that begins with the magic bytes. */
+/* file.c: reads a source that begins with the magic bytes: all, or its last `last_ns` if not 0. */
 bool pyro_recording_recognise(const unsigned char *head, size_t size);
-int pyro_recording_read(pyro_trace *trace, pyro_source *source, pyro_error *error);
+int pyro_recording_read(pyro_trace *trace, pyro_source *source, int64_t last_ns, pyro_error *error);
 
 #endif
