@@ -32,6 +32,13 @@ set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S
   PROPERTIES OBJECT_DEPENDS ${helper_archive})
 list(APPEND cli_sources ${CMAKE_CURRENT_BINARY_DIR}/generated/helper.S)
 
+# The list of files that `pyrometer serve` shows around the pages: plain files, no build step.
+set(serve_folder ${CMAKE_CURRENT_SOURCE_DIR}/web/serve)
+configure_file(cmake/serve.S.in ${CMAKE_CURRENT_BINARY_DIR}/generated/serve.S @ONLY)
+set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/serve.S PROPERTIES OBJECT_DEPENDS
+  "${serve_folder}/index.html;${serve_folder}/serve.js;${serve_folder}/serve.css")
+list(APPEND cli_sources ${CMAKE_CURRENT_BINARY_DIR}/generated/serve.S)
+
 # A library, so that the documentation generator and unit tests use the same option tables.
 add_library(pyrometer_cli STATIC ${cli_sources})
 target_include_directories(pyrometer_cli PUBLIC ${CMAKE_CURRENT_SOURCE_DIR} src)
