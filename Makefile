@@ -19,7 +19,7 @@ export PYTHON
 
 .PHONY: all help deps web screenshots python demo test test-c test-asan test-web test-python test-observer-off \
         test-pythons test-gpu soak-gpu soak-records test-peers peers test-torch test-x86 test-arm test-arm-torch coverage \
-        bench bench-gpu bench-efficiency bench-hardware efficiency \
+        stress-serve bench bench-gpu bench-efficiency bench-hardware efficiency \
         fuzz lint format docs verify-models verify-formats verify-ops catalog verify-catalog install clean
 
 all:
@@ -50,6 +50,7 @@ help:
 #: make soak-gpu       train for four minutes under continuous capture on a GPU; SECONDS=100 runs a part
 #: make bench-hardware compare predictions with measurements; DIR= has those of bench/hardware/gpu.py
 #: make bench          run the benchmarks, also against fvcore, FlopCounterMode and simdjson
+#: make stress-serve   load pyrometer serve with 1,000 connections and hostile requests for 60 s
 #: make verify-models  check every model of the test zoo against torch
 #: make verify-formats check the readers of ONNX files and folders against onnx, torch, transformers
 #: make verify-ops     check all operators of torch's own database against FlopCounterMode
@@ -216,6 +217,11 @@ bench:
 	@.venv/bin/python bench/model.py
 	@.venv/bin/python bench/verdicts.py
 	@.venv/bin/python bench/history.py
+
+# SECONDS=10 CONNECTIONS=200: a shorter run.
+stress-serve: all
+	@"$$(scripts/find-python.sh)" tests/python/live/serve_load.py --tool build/pyrometer \
+	    --seconds $(or $(SECONDS),60) --connections $(or $(CONNECTIONS),1000)
 
 verify-models:
 	@scripts/make-venv.sh test --plan

@@ -4,6 +4,7 @@
 #include "cli/common.h"
 #include "cli/options/model.h"
 #include "cli/progress.h"
+#include "cli/recording_state.h"
 
 #include "base/error.h"
 
@@ -257,6 +258,10 @@ static int write_page(const report_values *values, const pyro_words *inputs)
         exit_code = add_input(page, inputs->items[i], values);
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = pyro_common_write_page(&values->common, page);
+    for (size_t i = 0; i < inputs->count && exit_code == PYRO_EXIT_FINE; i++)
+        if (!values->common.quiet && pyro_recording_is_growing(inputs->items[i]))
+            fprintf(stderr, "%s is still being recorded: pyrometer serve follows it\n",
+                    inputs->items[i]);
     pyro_page_free(page);
     return exit_code;
 }
@@ -281,6 +286,7 @@ static const pyro_example report_examples[] = {
     {"pyrometer report resnet50", "Cost of a model, layer by layer."},
     {"pyrometer report before.json after.json results.json",
      "Several results in one file; a menu switches between them."},
+    {"pyrometer serve", "A whole folder of them in a browser, following recordings that grow."},
     {"pyrometer report run.pyro --strip-paths -o share.html",
      "Without the folders of this machine."},
     {NULL, NULL},

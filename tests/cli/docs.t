@@ -18,6 +18,8 @@ pyrometer-ranks.1
 pyrometer-replay.1
 pyrometer-report.1
 pyrometer-run.1
+pyrometer-serve.1
+pyrometer-top.1
 pyrometer-trace.1
 pyrometer.1
 
@@ -46,7 +48,7 @@ $ cat > $TMP/complete <<'END'
 > }
 > END
 $ source $TMP/complete; complete_words pyrometer ''
-cost models check diff graph fuse hardware fit map trace ranks bench report history run python learn replay doctor help --help --version
+cost models check diff graph fuse hardware fit map trace ranks bench report serve history run top python learn replay doctor help --help --version
 
 $ source $TMP/complete; complete_words pyrometer cost --f
 --freeze --format

@@ -18,8 +18,10 @@ Commands:
   ranks     find the straggler among the ranks of a distributed run
   bench     measure commands and models, and detect regressions
   report    show any input or result as one HTML page
+  serve     show a folder of traces and results in a browser
   history   keep results over commits, find where they changed, alert
   run       run a Python program and record what its models do
+  top       show a growing recording in the terminal
   python    run a Python program with @capture_model switched on
   learn     keep how efficiently ops ran, for predictions
   replay    write a script that runs ops of a trace again

@@ -2,7 +2,6 @@
 
 import contextlib
 import http.client
-import importlib.util
 import json
 import os
 import pathlib
@@ -13,16 +12,13 @@ import urllib.parse
 
 import jsonschema
 import pytest
+import serve_load
 
 ROOT = pathlib.Path(__file__).parents[3]
 TOOL = os.environ.get("PYRO_TOOL", "")
 SAMPLE = pathlib.Path(TOOL).with_name("record_sample")
 
 pytestmark = pytest.mark.skipif(not TOOL, reason="PYRO_TOOL is not set")
-
-_spec = importlib.util.spec_from_file_location("serve_load", ROOT / "bench/serve_load.py")
-serve_load = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(serve_load)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -195,7 +191,7 @@ def test_page_follows_a_growing_recording(tmp_path):
 def test_load():
     done = subprocess.run(
         [
-            sys.executable, ROOT / "bench/serve_load.py", "--tool", TOOL, "--json",
+            sys.executable, ROOT / "tests/python/live/serve_load.py", "--tool", TOOL, "--json",
             "--connections", "200", "--seconds", "3",
         ],
         capture_output=True, text=True,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Loads `pyrometer serve` with many connections and hostile requests on loopback, and measures it.
 
-`bench/serve_load.py --tool build/pyrometer --connections 1000 --seconds 60` makes a folder with
-traces, links out of it, a FIFO and hidden files, serves it, and keeps that many connections busy.
+`serve_load.py --connections 1000 --seconds 60` makes a folder with traces, links out of it, a FIFO
+and hidden files, serves it, and keeps that many connections busy.
 It fails if the server ends, writes an error, gives away a byte from outside its folder, refuses a
 good request, or keeps growing. Prints a table, or JSON with --json.
 """
@@ -23,7 +23,7 @@ import tempfile
 import time
 
 SECRET = b"secret-outside-of-the-folder"
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 # What a path may look like that must never be served; {outside} is a file beside the folder.
 PATHS = [
