@@ -47,10 +47,14 @@ echo "# Compare models"
 show cost resnet50 vit_b_16 efficientnet_b0 convnext_tiny -q
 echo "# Check our counts against the numbers that torchvision publishes"
 show check --models resnet50,vit_b_16 --against torchvision
-if [ -f web/dist/index.html ]; then
+
+# Last, so that the name of the page is the last line.
+show_page() {
+    [ -f web/dist/index.html ] || return 0
     echo "# The same as a page: open build/report.html in a browser"
     show report resnet50 -o build/report.html
-fi
+}
+trap show_page EXIT
 
 python=$(find_torch)
 if [ -z "$python" ]; then

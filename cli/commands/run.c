@@ -388,8 +388,16 @@ static bool set_perfetto(const char *path)
 static bool check_output(const run_values *values, const char *path, const char *whole, int argc,
                          char **argv)
 {
+    const char *end = strrchr(path, '.');
+
     if (is_unnamed(values))
         return true;
+    if (end && strcmp(end, ".html") == 0) {
+        pyro_common_complain("%s: run writes a recording; record with -o %.*s.pyro, then run "
+                             "pyrometer report %.*s.pyro -o %s",
+                             path, (int)(end - path), path, (int)(end - path), path, path);
+        return false;
+    }
     if (!check_inputs(whole, argc, argv))
         return false;
     if (!values->force && access(whole, F_OK) == 0) {

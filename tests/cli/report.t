@@ -14,6 +14,9 @@ wrote $TMP/cost.html (page)
 $ pyrometer cost resnet18 --format html -q | grep -c pyrometer-data
 2
 
+$ pyrometer models -q -o $TMP/m.html; pyrometer fuse resnet18 -q -o $TMP/f.html; pyrometer cost resnet18 --train -q -o $TMP/t.html; grep -c pyrometer-data $TMP/m.html $TMP/f.html $TMP/t.html | sed 's/.*://' | tr '\n' ' '
+2 2 2 
+
 # Titles are escaped.
 $ pyrometer report resnet18 --title '<b>&"' -q -o $TMP/page.html
 $ grep -o '<title>.*</title>' $TMP/page.html

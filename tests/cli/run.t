@@ -70,6 +70,10 @@ $ cd $TMP; touch train.pyro; pyrometer run --python $TMP/python train.py
 pyrometer: train.pyro already exists; -f replaces it, -o writes another file
 [2]
 
+$ cd $TMP; pyrometer run --python $TMP/python -o a.html train.py
+pyrometer: a.html: run writes a recording; record with -o a.pyro, then run pyrometer report a.pyro -o a.html
+[2]
+
 $ pyrometer run --python $TMP/python --keep-last train.py
 pyrometer: --keep-last requires an amount, such as 30s, or --max-size
 [2]

@@ -75,17 +75,27 @@ export function fitName(context: CanvasRenderingContext2D, text: string, width: 
   return whole === text || whole === "" ? whole : fitText(context, shortName(text), width);
 }
 
+/** Widths of texts by font: measuring takes most of the time of a frame with many labels. */
+const widths = new Map<string, Map<string, number>>();
+const MOST_WIDTHS = 20000;
+
+function widthOf(context: CanvasRenderingContext2D, text: string): number {
+  let known = widths.get(context.font);
+  if (!known || known.size > MOST_WIDTHS) widths.set(context.font, (known = new Map()));
+  let width = known.get(text);
+  if (width === undefined) known.set(text, (width = context.measureText(text).width));
+  return width;
+}
+
 /** Text that fits into `width`, cut with an ellipsis; "" where not even two letters fit. */
 export function fitText(context: CanvasRenderingContext2D, text: string, width: number): string {
   const perLetter = 6.6;
   if (width < 3 * perLetter) return "";
-  if (text.length * perLetter * 1.15 < width || context.measureText(text).width <= width) return text;
-  let low = 1;
-  let high = Math.min(text.length, Math.ceil(width / 3));
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    if (context.measureText(text.slice(0, middle) + "…").width <= width) low = middle;
-    else high = middle - 1;
-  }
-  return low > 1 ? text.slice(0, low) + "…" : "";
+  const whole = widthOf(context, text);
+  if (whole <= width) return text;
+  // Letters differ in width: the first guess is corrected by a few steps.
+  const room = width - widthOf(context, "…");
+  let length = Math.min(Math.floor((room / whole) * text.length) + 2, text.length - 1);
+  while (length > 1 && widthOf(context, text.slice(0, length)) > room) length--;
+  return length > 1 ? `${text.slice(0, length)}…` : "";
 }

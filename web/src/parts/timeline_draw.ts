@@ -5,7 +5,8 @@ import { name, time } from "../format";
 import { ground, ink, isDark, line, ofName, on, rgbOf, series, soft } from "../palette";
 import { fitName, fitText } from "./canvas";
 
-export const GUTTER = 150;
+/** Room for the names of tracks; less on a telephone. */
+export const GUTTER = typeof window !== "undefined" && window.innerWidth < 600 ? 84 : 150;
 export const COUNTER_HEIGHT = 46;
 /** Slices that are narrower go into the image. */
 const WIDE = 3;

@@ -216,7 +216,7 @@ export function BenchView({ part }: ViewProps) {
             {count(metric.n)} samples. Mean {withUnit(metric.mean, metric.unit)}
             {metric.mean_interval ? ` (95 % interval ${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}.
           </p>
-          <div class="numbers">
+          <div class="numbers charts">
             <div>
               <Sequence metric={metric} />
             </div>

@@ -52,7 +52,7 @@ export function Everything({ part, place, move }: ViewProps) {
   const chosen = place.table && tables.has(place.table) ? place.table : (names[0] ?? "");
   const rows = tables.get(chosen);
   const cut = (result.cut as Record<string, number> | undefined)?.[chosen];
-  const isOnly = !place.view && names.length > 0 && !KNOWN.has(part.kind);
+  const isOnly = names.length > 0 && !KNOWN.has(part.kind);
   const single = Object.entries(result).filter(([, value]) => value === null || typeof value !== "object");
   return (
     <>

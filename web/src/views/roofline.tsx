@@ -111,7 +111,7 @@ export function Roofline({ part, place }: ViewProps) {
         {mixed ? " Layers of other element types have another peak; the table has their shares." : ""}
       </p>
       <div class="scroll" tabIndex={0} role="region" aria-label="Roofline">
-        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" role="img" aria-label="Roofline of the layers; the view Layers has the numbers">
+        <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" class="wide" role="img" aria-label="Roofline of the layers; the view Layers has the numbers">
           {decades(x.domain() as [number, number]).map((tick) => (
             <g>
               <line class="grid" x1={x(tick)} x2={x(tick)} y1={MARGIN.top} y2={HEIGHT - MARGIN.bottom} />

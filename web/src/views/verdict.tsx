@@ -75,7 +75,7 @@ export function verdictLine(verdict: Verdict): string {
   const text = upperFirst(verdict.verdict);
   if (!worst) return `${text}.`;
   if (verdict.verdict === "cannot tell" && known(worst))
-    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: its ${worst.metric} is between ${(worst.interval as number[]).map((one) => signed(one, percent)).join(" and ")} of before.`;
+    return `Cannot tell whether ${name(worst.benchmark, 60)} changed: the change of its ${worst.metric} is between ${(worst.interval as number[]).map((one) => signed(one, percent)).join(" and ")}.`;
   if (verdict.verdict === "no change") return "No metric changed.";
   return `${text}: ${name(worst.benchmark, 60)} ${worst.metric} changed by ${signed(worst.change!, percent)}.`;
 }
