@@ -214,10 +214,11 @@ def measure(name, model, example, table, count, options):
 class Figures:
     """Statistics of the rounds, each with the middle 95 % of its values over resampled rounds."""
 
-    def __init__(self, rounds):
+    def __init__(self, rounds, of_calls=statistics.median):
+        """`of_calls`: the time of some calls, by the times of each."""
         self._rounds = rounds
         self.ratios = {
-            way: [statistics.median(mine) / statistics.median(bare) for mine, bare in pairs]
+            way: [of_calls(mine) / of_calls(bare) for mine, bare in pairs]
             for way, pairs in rounds.items()
         }
         self.ways = tuple(rounds)
@@ -261,6 +262,10 @@ class Figures:
 
 def lowest_tenth(values):
     return sorted(values)[len(values) // 10]
+
+
+def lower_quartile(values):
+    return sorted(values)[len(values) // 4]
 
 
 def with_interval(values, statistic):

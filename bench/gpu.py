@@ -5,10 +5,11 @@
 Part overhead: every round runs each variant once, in random order, with calls of the bare model
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
 the variant's time divided by that of the bare calls around it, with a 95 % interval from resampled
-rounds. "above" is the difference of two variants of the same rounds, with the interval of that
-difference. "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started,
-so its rounds come after all others, with their own control. The floors are CUPTI's records of
-kernels alone, dropped unread, and empty RecordFunction callbacks with inputs.
+rounds. The time of several calls is their lower quartile, which other programs disturb least.
+"above" is the difference of two variants of the same rounds, with the interval of that difference.
+"bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so its
+rounds come after all others, with their own control. The floors are CUPTI's records of kernels
+alone, dropped unread, and empty RecordFunction callbacks with inputs.
 
 Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
 steps for small kernels in a row.
@@ -39,7 +40,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 import pyrometer
-from capture import Figures, build_floor, captured
+from capture import Figures, build_floor, captured, lower_quartile
 from pyrometer._testing import core, finish_passes, observer_build, stop_watching
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
@@ -181,6 +182,8 @@ def report_ours(name, ours):
         ("everything but memsets", "both floors", 0.06),
         ("everything, all records", "both floors", 0.06),
     ):
+        if way not in ours.ways:
+            continue
         target = f"target: upper end at most {limit}"
         show(f"{way}, above {floor}", ours.difference(way, floor), target)
     return {"name": name, "bare_ms": ours.bare_ms, "ours": ours.ratios}
@@ -195,6 +198,8 @@ def report_theirs(name, ours, theirs, busy):
         ("everything, all records", "profiler", 0.5),
         ("everything and stacks", "profiler and stacks", 0.4),
     ):
+        if way not in ours.ways:
+            continue
         share = share_of_overhead(ours.ratios[way], theirs.ratios[other])
         show(f"overhead of {way} / torch.{other}", share, f"target: at most {limit}")
     return {"name": name, "busy": busy, "theirs": theirs.ratios}
@@ -215,15 +220,24 @@ def share_of_overhead(ours, theirs):
     return statistic(ours, theirs), again[25], again[974]
 
 
+def chosen_ways(table, options):
+    """Those that the user names, separated by +; the control and the floors are always measured."""
+    needed = {"bare again", "kernel floor", "both floors"}
+    wanted = set(options.ways.split("+")) | needed if options.ways else set(table)
+    return {way: how for way, how in table.items() if way in wanted}
+
+
 def measure_overhead(options):
     models = {name: torchvision_model(*MODELS[name]) for name in chosen_models(options.only)}
-    table, ours, results = our_ways(), {}, []
+    table, ours, results = chosen_ways(our_ways(), options), {}, []
     for name, pair in models.items():
-        ours[name] = Figures(measure(name, *pair, table, options, options.seconds))
+        rounds = measure(name, *pair, table, options, options.seconds)
+        ours[name] = Figures(rounds, lower_quartile)
         results.append(report_ours(name, ours[name]))
         write_results(results, options)  # torch.profiler takes long, and may not finish in time
-    for name, pair in models.items():
-        theirs = Figures(measure(name, *pair, their_ways(), options, options.their_seconds))
+    for name, pair in models.items() if options.their_seconds else ():
+        rounds = measure(name, *pair, their_ways(), options, options.their_seconds)
+        theirs = Figures(rounds, lower_quartile)
         results.append(report_theirs(name, ours[name], theirs, busy_share(*pair)))
         write_results(results, options)
     return results
@@ -245,7 +259,7 @@ def measure_ladder(options):
         events = gpu_ladder.count_events(
             FOLDER / "events.pyro", lambda calls, pair=pair: forwards(*pair, calls), 5
         )
-        results.append(gpu_ladder.report(name, Figures(rounds[name]), events))
+        results.append(gpu_ladder.report(name, Figures(rounds[name], lower_quartile), events))
     return results
 
 
@@ -360,7 +374,9 @@ def main():
     parser.add_argument("--calls", type=int, default=8)
     parser.add_argument("--seconds", type=float, default=60, help="per model, of our rounds")
     parser.add_argument("--their-seconds", type=float, default=30,
-                        help="per model, of torch.profiler's rounds")  # fmt: skip
+                        help="per model, of torch.profiler's rounds; 0: none")  # fmt: skip
+    parser.add_argument("--ways", default="",
+                        help="variants beside control and floors, separated by +")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if not torch.cuda.is_available():

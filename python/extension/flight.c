@@ -2,7 +2,7 @@
  * and ranges for other tools. */
 #include "module.h"
 
-bool core_ranges_wanted;
+bool core_ranges_wanted CORE_EVERY_CALL;
 
 static PyObject *saved_function; /* called with (path, text, error or None) */
 

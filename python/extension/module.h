@@ -93,6 +93,10 @@ int core_parse_flight(PyObject *module, pyro_flight_options *out, const char *ke
                       const char *triggers);
 extern bool core_ranges_wanted; /* layers become ranges */
 
+/* Variables that every call of a layer reads lie side by side, in one or two cache lines: between two
+ * calls the program evicts them. */
+#define CORE_EVERY_CALL __attribute__((section(".data.every_call")))
+
 /* metrics.c: adds the live metrics. */
 int core_add_metrics(PyObject *module);
 
@@ -143,9 +147,9 @@ int core_add_marks(PyObject *module);
 extern bool core_passes_wanted;
 /* A call of a module that may be a pass. */
 typedef struct core_pass {
-    PyObject *token;  /* of the pass, if one was begun */
+    PyObject *token; /* of the pass, if one was begun */
     PyObject *before; /* the candidate of the call around it, to be restored */
-    bool is_asked;    /* core_pass_leave() must be called */
+    bool is_asked; /* core_pass_leave() must be called */
 } core_pass;
 /* Begins a pass if the call is one. core_pass_leave() ends it; an exception of the call must still
  * be set then. Neither raises. */

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-bool core_marks_wanted;
+bool core_marks_wanted CORE_EVERY_CALL;
 
 static PyObject *label_class; /* torch's context manager that records a label */
 static uint32_t last_mark;

@@ -2,9 +2,12 @@
  * module when it dies, because its address may be reused. */
 #include "hooks/module_table.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 #define FEWEST_SLOTS 256u
 
-module_table core_modules;
+module_table core_modules CORE_EVERY_CALL;
 
 seen_module *layers_find(const PyObject *module)
 {
@@ -27,16 +30,18 @@ static bool grow_slots(void)
         return true;
     uint32_t old_count = core_modules.slot_count;
     module_slot *old = core_modules.slots;
-    module_slot *slots = PyMem_Calloc(old_count ? old_count * 2 : FEWEST_SLOTS, sizeof *slots);
+    uint32_t count = old_count ? old_count * 2 : FEWEST_SLOTS;
+    module_slot *slots = aligned_alloc(_Alignof(module_slot), count * sizeof *slots);
     if (!slots)
         return false;
+    memset(slots, 0, count * sizeof *slots);
     core_modules.slots = slots;
-    core_modules.slot_count = old_count ? old_count * 2 : FEWEST_SLOTS;
+    core_modules.slot_count = count;
     for (uint32_t i = 0; i < old_count; i++) {
         if (old[i].module)
             put_slot(old[i].module, old[i].seen);
     }
-    PyMem_Free(old);
+    free(old);
     return true;
 }
 
@@ -90,7 +95,7 @@ void layers_forget_all(void)
         if (slots[i].module)
             free_seen(slots[i].seen);
     }
-    PyMem_Free(slots);
+    free(slots);
 }
 
 static PyObject *watch_death(PyObject *module)

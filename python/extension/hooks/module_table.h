@@ -21,8 +21,9 @@ typedef struct seen_module {
     layer_name *names;
 } seen_module;
 
+/* One cache line. */
 typedef struct module_slot {
-    PyObject *module; /* only compared; NULL: the slot is free */
+    _Alignas(64) PyObject *module; /* only compared; NULL: the slot is free */
     seen_module *seen;
     /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;

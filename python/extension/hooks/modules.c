@@ -11,7 +11,7 @@ static struct {
     vectorcallfunc original;
     pyro_recorder_api *api;
     bool is_wrapped; /* another hook replaced the slot after us and keeps calling us */
-} hook;
+} hook CORE_EVERY_CALL;
 
 /* State of this thread, reached without a function call. */
 static _Thread_local struct {

@@ -7,7 +7,7 @@
 #include <pyrometer/report.h>
 #include <stdbool.h>
 
-bool core_passes_wanted; /* a class or module is registered */
+bool core_passes_wanted CORE_EVERY_CALL; /* a class or module is registered */
 
 static PyObject *begin_function, *end_function;
 static PyObject *marker;    /* attribute of a class that holds its registration */
