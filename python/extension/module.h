@@ -95,7 +95,7 @@ extern bool core_ranges_wanted; /* layers become ranges */
 
 /* Variables that every call of a layer reads lie side by side, in one or two cache lines: between two
  * calls the program evicts them. */
-#define CORE_EVERY_CALL __attribute__((section(".data.every_call")))
+#define CORE_EVERY_CALL __attribute__((section("every_call")))
 
 /* metrics.c: adds the live metrics. */
 int core_add_metrics(PyObject *module);
