@@ -266,11 +266,15 @@ def main():
         if not runner.run_file(name, tests):
             break
     done = state.data["passed"]
+    if options.only:
+        named = {test for test in everything if {test, test.split("::")[0]} & set(options.only)}
+        done = {test: outcome for test, outcome in done.items() if test in named}
+        total = len(named)
     skipped = sum(outcome == "skipped" for outcome in done.values())
     print(f"{len(done) - skipped} passed, {skipped} skipped, {len(runner.failed)} failed", end="")
     left = total - len(done) - len(set(runner.failed) - set(done))
     if left:
-        print(f", {left} left: make test-gpu goes on with them")
+        print(f", {left} of {total} left: make test-gpu goes on with them")
     else:
         print(f" of {total}")
     for test in runner.failed:
@@ -279,7 +283,8 @@ def main():
         return 1
     if left:
         return LEFT
-    state.forget_passed()
+    if not options.only:
+        state.forget_passed()
     return 0
 
 
