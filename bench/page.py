@@ -46,6 +46,7 @@ def main() -> None:
         done = subprocess.run(
             ["node", "tools/frames.mjs", page], cwd=ROOT / "web", capture_output=True, check=True
         )
+    # Beside other programs the clock says little: see the load, and the processor time per frame.
     for name, value in json.loads(done.stdout).items():
         limit = LIMITS.get(name)
         print(f"{name}: {value}" + (f" (at most {limit})" if limit else ""))

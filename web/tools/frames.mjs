@@ -71,6 +71,7 @@ console.log(
     least_ms: Number(Math.min(...all).toFixed(1)),
     median_ms: Number(quantile(all, 0.5).toFixed(1)),
     p95_ms: Number(quantile(all, 0.95).toFixed(1)),
+    p95_by_motion_ms: Object.fromEntries(Object.entries({ zooms, moves, back, whole }).map(([name, times]) => [name, Number(quantile(times, 0.95).toFixed(1))])),
     max_ms: Number(Math.max(...all).toFixed(1)),
   }),
 );
