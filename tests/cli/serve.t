@@ -9,5 +9,5 @@ $ pyrometer serve a b
 pyrometer: serve takes one folder or file, but 2 were given (see pyrometer serve --help)
 [2]
 $ pyrometer serve --port 70000
-pyrometer: --port: 70000 is not between 0 and 65535 (see pyrometer serve --help)
+pyrometer: --port: 70000 is too large (at most 65535) (see pyrometer serve --help)
 [2]

@@ -93,6 +93,7 @@ function row(file) {
         if (type) one.className = type;
         return one;
     };
+    if (file.is_growing) line.className = "growing";
     const link = cell("").appendChild(document.createElement("a"));
     link.href = `/view?file=${encodeURIComponent(file.path)}`;
     link.textContent = file.path;
