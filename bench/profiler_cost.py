@@ -4,7 +4,8 @@
 
 Every program runs bare and recorded in turn, in one process, because machines are noisy. A round
 records some steps; the range that the analysis of this recording gives is compared with the median
-of the bare steps right before and after it. Programs: the planted scripts and some models.
+of the bare steps right before and after it. Programs: the planted scripts and those of
+profiler_programs.py; the costs were fitted to some of them, and the others (unseen) check that.
 With --cpu-time, steps are measured in CPU time, which other programs on the machine hardly change.
 """
 
@@ -12,19 +13,21 @@ import argparse
 import json
 import pathlib
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import types
 
 import torch
-from torch import nn
 
 import pyrometer
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "planted_scripts"))
+sys.path[:0] = [str(ROOT / "tests" / "planted_scripts"), str(ROOT / "bench" / "programs")]
 
 import check  # noqa: E402
+import profiler_programs  # noqa: E402
 import recording  # noqa: E402
 
 OPTIONS = {
@@ -36,89 +39,6 @@ OPTIONS = {
     "all": {"record_shapes": True, "with_stack": True, "profile_memory": True},
 }
 STEPS = 4
-
-
-class Block(nn.Module):
-    def __init__(self, width, heads):
-        super().__init__()
-        self.heads = heads
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.inputs = nn.Linear(width, 3 * width)
-        self.output = nn.Linear(width, width)
-        self.rest = nn.Sequential(
-            nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-        )
-
-    def forward(self, x):
-        parts = self.inputs(self.norms[0](x)).unflatten(-1, (3, self.heads, -1))
-        query, key, value = parts.permute(2, 0, 3, 1, 4)
-        mixed = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + self.output(mixed.transpose(1, 2).flatten(2))
-        return x + self.rest(self.norms[1](x))
-
-
-def training_step(model, inputs, device):
-    model.to(device)
-    inputs = inputs.to(device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-
-    def step():
-        optimizer.zero_grad()
-        model(inputs).square().mean().backward()
-        optimizer.step()
-
-    return step
-
-
-def make_gpt(device):
-    return training_step(
-        nn.Sequential(*[Block(128, 4) for _ in range(8)]), torch.randn(4, 64, 128), device
-    )
-
-
-def make_convolutions(device):
-    def block(channels):
-        return nn.Sequential(
-            nn.Conv2d(channels, channels, 3, padding=1), nn.BatchNorm2d(channels), nn.ReLU()
-        )
-
-    model = nn.Sequential(nn.Conv2d(3, 32, 3), *[block(32) for _ in range(16)])
-    return training_step(model, torch.randn(4, 3, 34, 34), device)
-
-
-def make_perceptron(device):
-    layers = [nn.Sequential(nn.Linear(256, 256), nn.ReLU()) for _ in range(24)]
-    return training_step(nn.Sequential(*layers), torch.randn(128, 256), device)
-
-
-def make_decoder(device):
-    """Inference of one token after the other: the smallest ops."""
-    model = nn.Sequential(*[Block(256, 8) for _ in range(12)]).to(device).eval()
-    token = torch.randn(1, 1, 256, device=device)
-    return torch.no_grad()(lambda: model(token))
-
-
-def make_recurrent(device):
-    cell = nn.GRUCell(64, 64).to(device)
-    inputs = torch.randn(48, 32, 64, device=device)
-
-    def step():
-        state = torch.zeros(32, 64, device=device)
-        for x in inputs:
-            state = cell(x, state)
-        state.square().mean().backward()
-        cell.zero_grad()
-
-    return step
-
-
-MODELS = {
-    "gpt": make_gpt,
-    "convolutions": make_convolutions,
-    "perceptron": make_perceptron,
-    "decoder": make_decoder,
-    "recurrent": make_recurrent,
-}
 
 
 def record_torch(step, path, device, options, clock):
@@ -152,6 +72,11 @@ def without_cost(cost, recorded_ms, steps):
     return bare_ms - half_ms, bare_ms + half_ms
 
 
+def analyze(tool, path):
+    command = [tool, "trace", str(path), "--format", "json", "-q"]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+
+
 def measure(name, step, arguments, folder):
     """Yields one result per round."""
     clock = time.process_time if arguments.cpu_time else time.perf_counter
@@ -162,7 +87,7 @@ def measure(name, step, arguments, folder):
         bare = recording.time_steps(step, arguments.device, 2 * STEPS, clock)
         recorded = record(step, path, arguments.device, arguments.options, clock)
         bare += recording.time_steps(step, arguments.device, 2 * STEPS, clock)
-        cost = pyrometer.trace(path).profiler_cost
+        cost = analyze(arguments.tool, path)["profiler_cost"]
         low, high = cost["step_without_low_ns"] / 1e6, cost["step_without_high_ns"] / 1e6
         recorded_ms = cost["step_ns"] / 1e6
         if arguments.cpu_time:
@@ -182,16 +107,33 @@ def is_inside(row):
     return row["low_ms"] <= row["bare_ms"] <= row["high_ms"]
 
 
-def programs(arguments):
-    """(name, context manager of a step)"""
-    for name in check.names_for(arguments.device):
-        script = check.load(name)
-        yield name, recording.steps_of(script, arguments.device, False)
-    for name, make in MODELS.items():
-        script = type(
-            "Script", (), {"make": staticmethod(lambda device, _, make=make: make(device))}
-        )
-        yield name, recording.steps_of(script, arguments.device, False)
+def scripts(device):
+    """(set of programs, name, script)"""
+    for name in check.names_for(device):
+        yield "planted", name, check.load(name)
+    for kind, models in (("known", profiler_programs.KNOWN), ("unseen", profiler_programs.UNSEEN)):
+        for name, make in models.items():
+            yield (
+                kind,
+                name,
+                types.SimpleNamespace(make=lambda device, _, make=make: make(device)),
+            )
+
+
+def print_middle(found):
+    """Prints and returns the medians of the rounds of one program."""
+    middle = {
+        key: statistics.median(row[key] for row in found)
+        for key in ("bare_ms", "recorded_ms", "low_ms", "high_ms")
+    }
+    print(
+        f"{found[0]['name']:22} {middle['bare_ms']:8.2f} {middle['recorded_ms']:9.2f} "
+        f"{1 - middle['bare_ms'] / middle['recorded_ms']:8.1%} "
+        f"{middle['low_ms']:8.2f} - {middle['high_ms']:7.2f}  "
+        f"{'in ' if is_inside(middle) else 'OUT'} {sum(map(is_inside, found))}/{len(found)}",
+        flush=True,
+    )
+    return middle
 
 
 def main():
@@ -201,32 +143,26 @@ def main():
     parser.add_argument("--recorder", choices=recording.RECORDERS, default="torch")
     parser.add_argument("--options", choices=OPTIONS, default="usual")
     parser.add_argument("--only", nargs="*", help="Names of programs.")
+    parser.add_argument("--sets", nargs="*", default=["planted", "known", "unseen"])
     parser.add_argument("--cpu-time", action="store_true", help="Measure steps in CPU time.")
+    parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
     parser.add_argument("--json", help="File for all results.")
     arguments = parser.parse_args()
     if arguments.device == "cpu":
         torch.set_num_threads(1)
-    inside, rows = [], []
+    inside, rows = {kind: [] for kind in arguments.sets}, []
+    print(f"load {pathlib.Path('/proc/loadavg').read_text().strip()}, options {arguments.options}")
     print(f"{'program':22} {'bare':>8} {'recorded':>9} {'profiler':>8} {'range without':>18}")
     with tempfile.TemporaryDirectory() as folder:
-        for name, steps in programs(arguments):
-            if arguments.only and name not in arguments.only:
+        for kind, name, script in scripts(arguments.device):
+            if kind not in inside or (arguments.only and name not in arguments.only):
                 continue
-            with steps as step:
+            with recording.steps_of(script, arguments.device, False) as step:
                 found = list(measure(name, step, arguments, pathlib.Path(folder)))
             rows += found
-            found.sort(key=lambda row: row["recorded_ms"])
-            middle = found[len(found) // 2]
-            inside.append(is_inside(middle))
-            print(
-                f"{name:22} {middle['bare_ms']:8.2f} {middle['recorded_ms']:9.2f} "
-                f"{1 - middle['bare_ms'] / middle['recorded_ms']:8.1%} "
-                f"{middle['low_ms']:8.2f} - {middle['high_ms']:7.2f}  "
-                f"{'in ' if inside[-1] else 'OUT'} {sum(map(is_inside, found))}/{len(found)} "
-                f"op {middle['costs']['op_ns']} frame {middle['costs']['frame_ns']}",
-                flush=True,
-            )
-    print(f"{sum(inside)} of {len(inside)} ranges hold the bare time")
+            inside[kind].append(is_inside(print_middle(found)))
+    for kind, results in inside.items():
+        print(f"{kind}: {sum(results)} of {len(results)} ranges hold the bare time")
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(rows))
 

@@ -37,10 +37,12 @@ typedef enum pyro_step_source {
     PYRO_STEPS_OPTIMIZER,
     PYRO_STEPS_LOADER,
     PYRO_STEPS_MODULE, /* calls of the outermost module */
+    PYRO_STEPS_ANNOTATION, /* a range of the program that repeats */
     PYRO_STEPS_KERNELS, /* a sequence of device work that repeats */
     PYRO_STEPS_SOURCE_COUNT
 } pyro_step_source;
-/* "none", "marks", "option", "serving", "optimizer", "data_loader", "module", "kernels" */
+/* "none", "marks", "option", "serving", "optimizer", "data_loader", "module", "annotation",
+ * "kernels" */
 PYRO_API const char *pyro_step_source_name(pyro_step_source source);
 static inline bool pyro_steps_are_inferred(pyro_step_source source)
 {

@@ -161,6 +161,7 @@ static int note_inferred_steps(pyro_analysis_context *context)
         [PYRO_STEPS_OPTIMIZER] = "updates of the optimizer",
         [PYRO_STEPS_LOADER] = "batches of the data loader",
         [PYRO_STEPS_MODULE] = "calls of the module",
+        [PYRO_STEPS_ANNOTATION] = "the range",
         [PYRO_STEPS_KERNELS] = "device work that repeats from",
     };
     const pyro_joins *joins = context->joins;

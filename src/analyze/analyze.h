@@ -39,7 +39,9 @@ enum {
     PYRO_TRAIT_ITEM = 16, /* of an op that brings a number to the host */
     PYRO_TRAIT_LOADER = 32, /* of a data loader's next batch */
     PYRO_TRAIT_STEP = 64, /* of a profiler's step, which old traces hold as an op */
-    PYRO_TRAIT_COMMUNICATION = 128 /* of a host range in which processes communicate */
+    PYRO_TRAIT_COMMUNICATION = 128, /* of a host range in which processes communicate */
+    PYRO_TRAIT_BUILTIN = 256, /* of a Python function that is written in C */
+    PYRO_TRAIT_BLOCKED = 512 /* of one that waits for another thread */
 };
 
 /* Properties of all calls of an op with the same name, dims, types and values. */
@@ -81,7 +83,7 @@ typedef struct pyro_analysis_context {
     uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
     size_t device_count;
     int *devices; /* by that number: the device as the trace calls it */
-    uint8_t *name_traits; /* by id of a name; read it with pyro_context_traits */
+    uint16_t *name_traits; /* by id of a name; read it with pyro_context_traits */
     pyro_intern *texts; /* texts that several rows hold; they live in the arena */
     const char **notes; /* added by pyro_context_note */
     size_t note_count;
@@ -103,7 +105,7 @@ typedef struct pyro_analyzer {
     /* Of these categories (disjoint from those above), it wants only events whose names have one of
      * the traits. */
     uint32_t categories_by_trait;
-    uint8_t traits;
+    uint16_t traits;
     /* Remaining work in independent items; may be NULL. Other lanes may do some items, with
      * separate contexts; `conclude` follows the last. */
     size_t (*count_items)(void *state);
@@ -195,15 +197,15 @@ static inline const pyro_op_kind *pyro_context_price(const pyro_analysis_context
 bool pyro_is_communication(const char *name);
 
 /* PYRO_TRAIT_* of an event's name. */
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known);
-static inline uint8_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
+uint16_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint16_t known);
+static inline uint16_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
 {
     uint32_t name = context->trace->name[event];
     bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
-    uint8_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
+    uint16_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
     if (name == PYRO_NO_ID) /* an event without a name has no traits */
         return known;
-    uint8_t traits = context->name_traits[name];
+    uint16_t traits = context->name_traits[name];
     return traits & known ? traits : pyro_context_find_traits(context, name, known);
 }
 

@@ -174,7 +174,8 @@ static int number_devices(pyro_analysis_context *context)
 int pyro_context_measure(pyro_analysis_context *context)
 {
     size_t names = context->trace->names.count;
-    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1, 1);
+    context->name_traits = pyro_arena_array(context->scratch, names ? names : 1,
+                                            sizeof *context->name_traits);
     if (!context->name_traits)
         return pyro_fail_memory(context->error);
     measure_span(context);
@@ -287,9 +288,11 @@ bool pyro_is_communication(const char *name)
     return false;
 }
 
-static uint8_t traits_of_host_name(const char *name)
+static uint16_t traits_of_host_name(const char *name)
 {
-    uint8_t traits = 0;
+    /* Work.wait() of torch.distributed */
+    static const char blocking[] = "<built-in method wait of ";
+    uint16_t traits = 0;
     if (is_sync(name))
         traits |= PYRO_TRAIT_SYNC;
     if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
@@ -300,13 +303,17 @@ static uint8_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_STEP;
     if (pyro_is_communication(name))
         traits |= PYRO_TRAIT_COMMUNICATION;
+    if (name[0] == '<')
+        traits |= PYRO_TRAIT_BUILTIN;
+    if (strncmp(name, blocking, sizeof blocking - 1) == 0)
+        traits |= PYRO_TRAIT_BLOCKED;
     return traits;
 }
 
-uint8_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint8_t known)
+uint16_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint16_t known)
 {
     const char *text = pyro_trace_text(context->trace, name);
-    uint8_t *traits = &context->name_traits[name];
+    uint16_t *traits = &context->name_traits[name];
     *traits |= known;
     if (known != PYRO_TRAIT_KERNEL_KNOWN)
         *traits |= traits_of_host_name(text);
@@ -338,6 +345,32 @@ static bool is_line(const char *text, size_t length)
     return mark[1] >= '0' && mark[1] <= '9';
 }
 
+/* Frames of Python's own library, which the program calls: they say little about where it is. Files
+ * in site-packages have a folder around them. */
+static bool is_of_python(const char *text, size_t length)
+{
+    static const char *const files[] = {
+        "multiprocessing/", "concurrent/",   "asyncio/",       "threading.py(",
+        "queue.py(",        "selectors.py(", "contextlib.py(", "functools.py(",
+        "socket.py(",       "ssl.py(",       "subprocess.py(", "collections/__init__",
+        "copy.py(",         "random.py(",    "enum.py(",       "json/",
+        "logging/",         "pickle.py(",    "tempfile.py(",   "weakref.py(",
+        "abc.py("};
+    const char *library = NULL;
+    for (const char *p = text; (p = memchr(p, '/', (size_t)(text + length - p))); p++)
+        if (text + length - p > 13 && memcmp(p, "/lib/python3.", 13) == 0)
+            library = p + 13;
+    if (library) { /* "/usr/lib/python3.11/threading.py(1): run" */
+        const char *slash = memchr(library, '/', (size_t)(text + length - library));
+        const char *rest = slash ? slash + 1 : text + length;
+        return text + length - rest < 14 || memcmp(rest, "site-packages/", 14) != 0;
+    }
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (length > strlen(files[i]) && memcmp(text, files[i], strlen(files[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool is_of_torch(const char *text, size_t length)
 {
     if (length > 6 && memcmp(text, "torch/", 6) == 0)
@@ -357,7 +390,7 @@ static const char *line_of_frames(const pyro_analysis_context *context, uint32_t
     for (int i = 0; i < DEEPEST_CHAIN && event != PYRO_NO_EVENT; i++) {
         const char *name = pyro_event_name(trace, event);
         if (trace->category[event] == PYRO_EVENT_PYTHON && is_line(name, strlen(name))) {
-            if (!is_of_torch(name, strlen(name)))
+            if (!is_of_torch(name, strlen(name)) && !is_of_python(name, strlen(name)))
                 return name;
             if (!innermost)
                 innermost = name;
@@ -375,7 +408,7 @@ static const char *line_of_stack(pyro_analysis_context *context, const char *sta
     while (*stack) {
         size_t length = strcspn(stack, ";\n");
         if (is_line(stack, length)) {
-            bool is_own = !is_of_torch(stack, length);
+            bool is_own = !is_of_torch(stack, length) && !is_of_python(stack, length);
             if (is_own || !best) {
                 best = stack;
                 best_length = length;

@@ -38,7 +38,7 @@ typedef struct subscribers {
     void *states[MOST_ANALYZERS];
     size_t count;       /* those that want all come first */
     size_t total_count; /* with those that look at traits */
-    uint8_t traits;     /* that any of the latter wants */
+    uint16_t traits;    /* that any of the latter wants */
 } subscribers;
 
 typedef struct lane {
@@ -142,7 +142,7 @@ static int deliver(lane *lane, const subscribers *list, size_t member, uint32_t 
 static int deliver_all(lane *lane, const subscribers *list, uint32_t event, bool wants_all)
 {
     pyro_analysis_context *context = &lane->context;
-    uint8_t traits = 0;
+    uint16_t traits = 0;
     int status = PYRO_OK;
     if (list->traits)
         traits = pyro_context_traits(context, event) & list->traits;
@@ -181,9 +181,9 @@ static bool pass_over_stretch(lane *lane)
     return end == count;
 }
 
-static uint8_t *make_traits(const pyro_trace *trace, pyro_arena *arena)
+static uint16_t *make_traits(const pyro_trace *trace, pyro_arena *arena)
 {
-    return pyro_arena_array(arena, trace->names.count ? trace->names.count : 1, 1);
+    return pyro_arena_array(arena, trace->names.count ? trace->names.count : 1, sizeof(uint16_t));
 }
 
 static int begin_lane(lane *lane)

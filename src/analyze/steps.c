@@ -143,7 +143,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         count_launched(state, context, event);
         return PYRO_OK;
     }
-    uint8_t traits = pyro_context_traits(context, event);
+    uint16_t traits = pyro_context_traits(context, event);
     if (category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP))
         pyro_sweep_cover(&state->windows.sweep, HOST, start, end);
     if (traits & PYRO_TRAIT_LOADER)

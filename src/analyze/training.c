@@ -157,7 +157,8 @@ static void cover_phase(training_state *state, pyro_analysis_context *context, u
 static void add_host(training_state *state, pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
-    uint8_t category = trace->category[event], traits = pyro_context_traits(context, event);
+    uint8_t category = trace->category[event];
+    uint16_t traits = pyro_context_traits(context, event);
     if (traits & PYRO_TRAIT_LOADER)
         cover(state, LOADING, trace, event);
     if (state->on_device || traits & PYRO_TRAIT_STEP)

@@ -276,7 +276,7 @@ class Trace:
     @property
     def step_source(self) -> str:
         """Where the steps come from: "marks", "option", "serving", "optimizer", "data_loader",
-        "module" or "kernels"; "none": one row for the whole trace."""
+        "module", "annotation" or "kernels"; "none": one row for the whole trace."""
         return self._data["step_source"]
 
     @property

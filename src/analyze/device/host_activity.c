@@ -73,19 +73,11 @@ static void owe_for(pyro_host_threads *threads, uint32_t event)
     uint8_t category = trace->category[event];
     if (!threads->slot_of_track[trace->track[event]])
         return;
-    threads->owed_ns += pyro_event_cost_ns(&threads->cost, trace, event);
+    threads->owed_ns += pyro_event_cost_ns(&threads->cost, threads->context, event);
     if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
         trace->start_ns[event] < threads->busy_until_ns &&
         pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)
         threads->owed_ns = 0;
-}
-
-/* Work.wait() of torch.distributed: what another thread does tells more. */
-static bool is_blocked(const pyro_trace *trace, uint32_t event)
-{
-    static const char wait[] = "<built-in method wait of ";
-    return trace->category[event] == PYRO_EVENT_PYTHON &&
-           !strncmp(pyro_event_name(trace, event), wait, sizeof wait - 1);
 }
 
 static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
@@ -100,8 +92,11 @@ static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
     case PYRO_EVENT_OP:
         return pyro_context_traits(context, event) & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON
                                                                      : PYRO_HOST_CALL;
+    case PYRO_EVENT_PYTHON: /* what another thread does tells more than a wait for it */
+        return pyro_context_traits(context, event) & PYRO_TRAIT_BLOCKED ? PYRO_HOST_BLOCKED
+                                                                        : PYRO_HOST_PYTHON;
     default:
-        return is_blocked(context->trace, event) ? PYRO_HOST_BLOCKED : PYRO_HOST_PYTHON;
+        return PYRO_HOST_PYTHON;
     }
 }
 

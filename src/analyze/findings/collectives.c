@@ -41,8 +41,6 @@ static bool is_host_collective(const pyro_trace *trace, uint32_t event)
 {
     static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
     const char *name = pyro_event_name(trace, event);
-    if (trace->category[event] != PYRO_EVENT_ANNOTATION && trace->category[event] != PYRO_EVENT_OP)
-        return false;
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (!strncmp(name, backends[i], strlen(backends[i])))
             return true;
@@ -80,6 +78,10 @@ static void sum_host(pyro_finder *finder, collective_sums *sums)
     uint32_t op = PYRO_NO_EVENT, first = PYRO_NO_EVENT;
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = finder->context->joins->by_time[i];
+        if ((trace->category[event] != PYRO_EVENT_ANNOTATION &&
+             trace->category[event] != PYRO_EVENT_OP) ||
+            !(pyro_context_traits(finder->context, event) & PYRO_TRAIT_COMMUNICATION))
+            continue;
         if (trace->category[event] == PYRO_EVENT_OP &&
             !strncmp(pyro_event_name(trace, event), "c10d::", 6))
             op = event;

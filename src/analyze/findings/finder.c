@@ -229,9 +229,17 @@ const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidenc
                               finder->result->is_captured ? "the recorder" : "the profiler");
 }
 
+bool pyro_finder_runs_on_host(const pyro_finder *finder)
+{
+    for (size_t i = 0; i < finder->result->defect_count; i++)
+        if (!strcmp(finder->result->defects[i].id, "no-device-events"))
+            return false;
+    return !finder->has_device_work;
+}
+
 int64_t pyro_finder_cost_ns(const pyro_finder *finder, uint32_t event)
 {
-    return pyro_event_cost_ns(&finder->result->profiler_cost, finder->context->trace, event);
+    return pyro_event_cost_ns(&finder->result->profiler_cost, finder->context, event);
 }
 
 /* The first place in the order of time at or after a time. */

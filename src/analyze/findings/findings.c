@@ -123,7 +123,7 @@ static bool comes_last(pyro_detector detector)
 {
     return detector == pyro_detect_host_bound || detector == pyro_detect_launch_overhead ||
            detector == pyro_detect_short_kernels || detector == pyro_detect_slow_launches ||
-           detector == pyro_detect_small_ops;
+           detector == pyro_detect_small_ops || detector == pyro_detect_python_time;
 }
 
 /* The first worker starts with the slowest rules, which share a roofline. */
@@ -158,7 +158,13 @@ static void run_last_rules(rule_job *job)
                                  rules[i].detect == pyro_detect_items_in_loops);
     }
     for (size_t i = 0; i < RULE_COUNT && !finder->memory_out; i++)
-        if (comes_last(rules[i].detect))
+        if (comes_last(rules[i].detect) && rules[i].detect != pyro_detect_python_time) {
+            run_rule(job, finder, i);
+            finder->claims_small_ops |= job->is_found[i] &&
+                                        rules[i].detect == pyro_detect_small_ops;
+        }
+    for (size_t i = 0; i < RULE_COUNT && !finder->memory_out; i++)
+        if (rules[i].detect == pyro_detect_python_time)
             run_rule(job, finder, i);
 }
 
@@ -179,7 +185,8 @@ static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *a
     worker->finder.op_groups = pyro_arena_alloc(&worker->scratch, names);
     worker->finder.op_words = pyro_arena_array(&worker->scratch, names,
                                                sizeof *worker->finder.op_words);
-    worker->context.name_traits = pyro_arena_alloc(&worker->scratch, names);
+    worker->context.name_traits = pyro_arena_array(&worker->scratch, names,
+                                                   sizeof *worker->context.name_traits);
     return worker->finder.kernel_family && worker->finder.op_groups && worker->finder.op_words &&
            worker->context.name_traits;
 }

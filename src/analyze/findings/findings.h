@@ -27,7 +27,7 @@ typedef struct pyro_finder {
     int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps, without what recording took */
     int64_t profiler_ns[PYRO_CAUSE_COUNT]; /* what recording took of each */
     /* More specific findings explain these parts of the host's lateness. */
-    bool claims_waits, claims_optimizer, claims_loops, claims_collectives;
+    bool claims_waits, claims_optimizer, claims_loops, claims_collectives, claims_small_ops;
     unsigned in_use;    /* PYRO_USE_*: what the run does already */
     bool has_device_work;
     bool memory_out;      /* set by detectors and pyro_finder_* */
@@ -126,6 +126,8 @@ pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op);
 /* True for events that the options select and that belong to a step, where steps are known: what
  * happens before the first step is no part of the time that findings speak about. */
 bool pyro_finder_wants(const pyro_finder *finder, uint32_t event);
+/* Whether the work is the host's. Ops of a device whose work is missing only launch it. */
+bool pyro_finder_runs_on_host(const pyro_finder *finder);
 /* True when no op encloses the op. */
 bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op);
 uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op);

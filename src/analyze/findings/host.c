@@ -237,7 +237,7 @@ DETECTOR(copy_count)
 static bool find_host_communication(pyro_finder *finder, pyro_evidence *evidence)
 {
     /* Processes on one machine share its processors, so that much of this is compute of others. */
-    const double least_share = 0.6;
+    const double least_share = 0.5;
     pyro_evidence small = pyro_evidence_begin(evidence->arena, 0);
     int64_t total = 0;
     for (size_t i = 0; i < finder->result->training_count; i++)

@@ -125,18 +125,9 @@ static bool find_small_ops(pyro_finder *finder, small_sums *sums)
     return !finder->memory_out;
 }
 
-/* Ops of a device whose work is missing only launch it. */
-static bool runs_on_host(const pyro_finder *finder)
-{
-    for (size_t i = 0; i < finder->result->defect_count; i++)
-        if (!strcmp(finder->result->defects[i].id, "no-device-events"))
-            return false;
-    return !finder->has_device_work;
-}
-
 DETECTOR(small_ops)
 {
-    bool is_on_host = runs_on_host(finder);
+    bool is_on_host = pyro_finder_runs_on_host(finder);
     small_sums *sums = is_on_host ? calloc(1, sizeof *sums) : NULL;
     finder->memory_out |= !sums && is_on_host;
     if (!sums)

@@ -31,7 +31,7 @@ static const cost_table own_costs = {
 static const double COST_PER_MEDIAN = 1.2, COST_PER_QUARTILE = 1.9;
 /* Outside of these limits of the table's costs, the gaps measure something else. Where they are
  * unknown, rather too little is taken from findings than too much. */
-static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 4, UNKNOWN_FACTOR = 0.8;
+static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 2.2, UNKNOWN_FACTOR = 0.8;
 
 /* A histogram of short times. */
 enum { BUCKET_NS = 16, BUCKETS = 1024, FEWEST_GAPS = 40, MOST_GAPS = 100000 };
@@ -165,14 +165,16 @@ int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *conte
     return status;
 }
 
-int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, const pyro_trace *trace, uint32_t event)
+int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, pyro_analysis_context *context,
+                           uint32_t event)
 {
-    switch (trace->category[event]) {
+    switch (context->trace->category[event]) {
     case PYRO_EVENT_OP:
     case PYRO_EVENT_ANNOTATION:
         return cost->op_ns;
     case PYRO_EVENT_PYTHON:
-        return pyro_event_name(trace, event)[0] == '<' ? cost->builtin_ns : cost->frame_ns;
+        return pyro_context_traits(context, event) & PYRO_TRAIT_BUILTIN ? cost->builtin_ns
+                                                                        : cost->frame_ns;
     case PYRO_EVENT_MEMORY:
         return cost->memory_ns;
     case PYRO_EVENT_RUNTIME:

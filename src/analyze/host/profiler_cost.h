@@ -8,7 +8,8 @@
 int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *context);
 
 /* What recording an event took of the host's time. */
-int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, const pyro_trace *trace, uint32_t event);
+int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, pyro_analysis_context *context,
+                           uint32_t event);
 
 /* Fills in the steps without the cost, from the causes, which hold the time that recording took. */
 int pyro_find_profiler_cost(pyro_analysis_context *context);

@@ -29,7 +29,7 @@ static int init_syncs(void *data, pyro_analysis_context *context)
 
 static bool is_sync(const syncs_state *state, pyro_analysis_context *context, uint32_t event)
 {
-    uint8_t traits = pyro_context_traits(context, event);
+    uint16_t traits = pyro_context_traits(context, event);
     if (context->trace->category[event] != PYRO_EVENT_OP)
         return traits & PYRO_TRAIT_SYNC;
     if (!state->count_items || !(traits & PYRO_TRAIT_ITEM))

@@ -265,7 +265,7 @@ static bool add_host_event(layer_times *times, uint32_t event)
     const pyro_joins *joins = context->joins;
     const pyro_trace *trace = context->trace;
     uint8_t category = trace->category[event], phase = joins->phase[event];
-    uint8_t traits = pyro_context_traits(context, event);
+    uint16_t traits = pyro_context_traits(context, event);
     uint32_t call = joins->call[event], parent = joins->parent[event];
     bool is_op = category == PYRO_EVENT_OP && !(traits & PYRO_TRAIT_STEP);
     if (traits & PYRO_TRAIT_LOADER)

@@ -136,6 +136,8 @@ int pyro_add_step(pyro_join_state *state, pyro_step step);
 int pyro_infer_steps(pyro_join_state *state);
 /* The same from device work that repeats (steps_of_kernels.c). */
 int pyro_infer_steps_of_kernels(pyro_join_state *state);
+/* The same from ranges that the program names (steps_of_ranges.c). */
+int pyro_infer_steps_of_ranges(pyro_join_state *state);
 
 /* backward.c: learns the track of each "Fwd thread id"; needs by_time. */
 int pyro_backward_learn(pyro_join_state *state);

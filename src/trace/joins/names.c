@@ -112,15 +112,20 @@ static size_t kernel_name_length(const char *name)
     return i;
 }
 
-/* Whether a text has this word; words begin with a small letter. */
-static bool has_word(const char *text, size_t length, const char *word)
+/* Whether a text begins with this word, which has small letters. */
+static bool begins_with_word(const char *text, size_t length, const char *word)
 {
+    if ((text[0] | 0x20) != word[0])
+        return false;
     size_t word_length = strlen(word);
-    for (size_t i = 0; i + word_length <= length; i++)
-        if ((text[i] | 0x20) == word[0] && !strncasecmp(text + i, word, word_length))
-            return true;
-    return false;
+    return word_length <= length && !strncasecmp(text, word, word_length);
 }
+
+#define LETTER(letter) (1u << ((letter) - 'a'))
+/* Of the words below. */
+#define FIRST_LETTERS \
+    (LETTER('n') | LETTER('r') | LETTER('m') | LETTER('o') | LETTER('c') | LETTER('a') | \
+     LETTER('d') | LETTER('s'))
 
 bool pyro_is_collective_kernel(const char *name)
 {
@@ -134,8 +139,13 @@ bool pyro_is_collective_kernel(const char *name)
     if (begins_with(name, "triton_"))
         return false;
     size_t length = kernel_name_length(name);
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (has_word(name, length, words[i]))
-            return true;
+    for (size_t at = 0; at < length; at++) {
+        unsigned letter = (unsigned)(name[at] | 0x20) - 'a';
+        if (letter > 'z' - 'a' || !(FIRST_LETTERS >> letter & 1))
+            continue;
+        for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+            if (begins_with_word(name + at, length - at, words[i]))
+                return true;
+    }
     return false;
 }

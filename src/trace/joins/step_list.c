@@ -7,7 +7,8 @@
 const char *pyro_step_source_name(pyro_step_source source)
 {
     static const char *const names[PYRO_STEPS_SOURCE_COUNT] = {
-        "none", "marks", "option", "serving", "optimizer", "data_loader", "module", "kernels"};
+        "none",        "marks",  "option",     "serving", "optimizer",
+        "data_loader", "module", "annotation", "kernels"};
     return (unsigned)source < PYRO_STEPS_SOURCE_COUNT ? names[source] : "none";
 }
 

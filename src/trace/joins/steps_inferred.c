@@ -551,6 +551,8 @@ int pyro_infer_steps(pyro_join_state *state)
     free(loop.ops.items);
     free(loop.starts);
     if (!status && !state->joins->step_count)
+        status = pyro_infer_steps_of_ranges(state);
+    if (!status && !state->joins->step_count)
         status = pyro_infer_steps_of_kernels(state);
     if (!status && pyro_steps_are_inferred(state->joins->step_source))
         drop_warmup(state->joins);

@@ -15,6 +15,7 @@ from make import (
     launch_overhead,
     layouts,
     products,
+    python_time,
     queued,
     retries,
     roofline,
@@ -60,6 +61,21 @@ def first_call(length):
     t.step(1, 0, 10000)
     t.kernel(10, 4000)
     t.kernel(4020 + length, 5970 - length, launched=4015, launch=length)
+    return t
+
+
+def first_use():
+    """The first call of the runtime creates the context of the device."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    t.add("cuda_runtime", "cudaMalloc", 5, 1200)
+    t.kernel(1220, 8760)
+    return t
+
+
+def python_without_stacks():
+    t = python_time(6200)
+    t.events = [event for event in t.events if event["cat"] != "python_function"]
     return t
 
 
@@ -115,6 +131,8 @@ PLANTED = {
     "host-bound.hit3": served(),
     "host-bound.hit4": using(HOST_BOUND, "graphs", "optimizer", "stacks"),
     "host-bound.hit5": using(HOST_BOUND, "compile"),
+    "before-first-kernel.hit2": first_use(),
+    "python-time.hit2": python_without_stacks(),
     "kernel-gaps.hit2": using(queued(40), "graphs"),
     "short-kernels.hit2": using(short_kernels(5), "graphs"),
     "short-kernels.hit3": using(short_kernels(5), "compile"),

@@ -368,6 +368,26 @@ def small_ops(count, length, pitch=12):
     return t
 
 
+def python_time(length):
+    """A function in Python between ops, on a host without a device."""
+    t = Trace()
+    t.device = None
+    t.step(1, 0, 10000)
+    t.frame("train.py(9): tokenize", 10, length)
+    t.op("aten::mm", 10 + length, 9980 - length)
+    return t
+
+
+def compilation(length):
+    """torch.compile at work in a step, on a host without a device."""
+    t = Trace()
+    t.device = None
+    t.step(1, 0, 10000)
+    t.op("_compile.compile_inner (dynamo_timed)", 10, length)
+    t.op("aten::mm", 10 + length, 9980 - length)
+    return t
+
+
 def dry_behind_profiler(events):
     """The device waits for 11% of the step, a part of it for the recording of ops."""
     t = dry(1100)
@@ -388,6 +408,8 @@ PLANTED = {
     "unrecorded-work": (unrecorded(800), unrecorded(90)),
     "host-bound": (dry(1100), dry(900), dry_behind_profiler(270)),
     "small-ops": (small_ops(200, 6), small_ops(200, 11), small_ops(60, 6)),
+    "python-time": (python_time(6200), python_time(5800)),
+    "compilation": (compilation(1200), compilation(800)),
     "kernel-gaps": (queued(40), queued(25)),
     "short-kernels": (short_kernels(5), short_kernels(3)),
     "launch-overhead": (launch_overhead(40), launch_overhead(25)),

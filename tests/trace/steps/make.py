@@ -163,6 +163,17 @@ def annotated():
     return t
 
 
+def requests(length, name="request"):
+    """A range that repeats, with a nested one, in a program without a device."""
+    t = Trace()
+    t.op("aten::empty", 0, 10)
+    for i in range(4):
+        t.add("user_annotation", name, 1000 * (i + 1), length)
+        t.add("user_annotation", "tokenize", 1000 * (i + 1) + 10, 100)
+        t.op("aten::linear", 1000 * (i + 1) + 120, 200)
+    return t
+
+
 def leak(grows):
     """Every step of a loop without marks keeps a tensor, or frees what it allocates."""
     t = Trace(memory=10 << 30)
@@ -254,6 +265,9 @@ TRACES = {
     "kernels-without-host.miss": kernels(1, copies=True),
     "graph-replays": graph_replays(),
     "annotated": annotated(),
+    "requests": requests(900),
+    "requests-short.miss": requests(400),
+    "requests-of-gloo.miss": requests(900, "gloo:all_reduce"),
     "vllm": vllm(shapes=True),
     "vllm-without-shapes": vllm(shapes=False),
     "sglang": sglang(),

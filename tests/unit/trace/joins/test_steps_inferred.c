@@ -53,6 +53,7 @@ static void every_source_gives_steps(void **state)
     check("loader", PYRO_STEPS_LOADER, 4, (int[]){0, 1000, 2000, 3000, 4000});
     check("module", PYRO_STEPS_MODULE, 5, (int[]){2000, 3000, 4000, 5000, 6000, 6850});
     check("kernels", PYRO_STEPS_KERNELS, 6, (int[]){990, 1990, 2990, 3990, 4990, 5990, 6552});
+    check("requests", PYRO_STEPS_ANNOTATION, 4, (int[]){1000, 2000, 3000, 4000, 4900});
     check("graph-replays", PYRO_STEPS_KERNELS, 4, (int[]){1000, 1500, 2000, 2500, 2820});
 }
 
@@ -61,6 +62,7 @@ static void what_is_no_loop_has_no_steps(void **state)
     static const char *const names[] = {
         "optimizer-once.miss",    "optimizer-in-backward.miss", "module-once.miss",
         "kernels-of-layers.miss", "kernels-without-host.miss",  "annotated",
+        "requests-short.miss",    "requests-of-gloo.miss",
     };
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
