@@ -27,7 +27,14 @@ def trim(path, out):
             event["cat"] = "python_function"
             event["name"] = f"nn.Module: {layer.replace('.', '/')}_{number}"
             event["args"] = {"Python module id": number}
-        elif category in ("cpu_op", "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime"):
+        elif category in (
+            "cpu_op",
+            "kernel",
+            "gpu_memcpy",
+            "gpu_memset",
+            "cuda_runtime",
+            "cuda_driver",
+        ):
             args = event.get("args", {})
             event["args"] = {key: args[key] for key in ARGS if key in args}
         elif category != "fwdbwd" and event.get("ph") != "M":

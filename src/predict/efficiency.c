@@ -32,6 +32,8 @@ void pyro_efficiency_free(pyro_efficiency_table *table)
     free(table->cells);
     free(table->octaves);
     free(table->facts);
+    free(table->near_rows);
+    free(table->near_first);
     pyro_map_free(&table->by_key);
     pyro_map_free(&table->cell_of_key);
     pyro_map_free(&table->curve_of_key);

@@ -33,6 +33,8 @@ static const double spread_of_level[] = {0.15, 0.35, 0.45, 0.5, 0.8};
 #define RANGE_80 1.2816
 /* Work of a kind that was never seen small is taken to have at most this much overhead. */
 #define MOST_OVERHEAD_NS 5000.0
+/* No kernel of a GPU is shorter. */
+#define LEAST_KERNEL_NS 1200.0
 /* FLOPs per byte at which work of an unknown chip is bound by both. */
 #define COMMON_BALANCE 8.0
 
@@ -166,6 +168,10 @@ static void forget(pyro_efficiency_table *table)
     table->cell_of_key = table->curve_of_key = (pyro_map)PYRO_MAP_INIT;
     free(table->facts);
     table->facts = NULL;
+    free(table->near_rows);
+    free(table->near_first);
+    table->near_rows = NULL;
+    table->near_first = NULL;
 }
 
 int pyro_efficiency_prepare(pyro_efficiency_table *table, pyro_error *error)
@@ -185,7 +191,7 @@ int pyro_efficiency_prepare(pyro_efficiency_table *table, pyro_error *error)
     for (size_t i = 0; i < table->count; i++)
         if (!prepare_row(table, &table->rows[i]))
             return pyro_fail_memory(error);
-    return PYRO_OK;
+    return pyro_efficiency_prepare_near(table, error);
 }
 
 /* An estimate in logarithms of 2. */
@@ -248,6 +254,23 @@ static bool follow_curve(const pyro_efficiency_table *table, uint32_t chip, int 
     return true;
 }
 
+/* From similar rows: the level says how far away the nearest one is. */
+static bool look_near(const pyro_efficiency_table *table, uint32_t chip, int kind, int dtype,
+                      const struct pyro_op_work *work, estimate *out)
+{
+    struct pyro_near_estimate near;
+    if (!pyro_efficiency_find_near(table, chip, kind, dtype, work, &near))
+        return false;
+    out->time = near.time_log;
+    out->spread = near.spread;
+    out->samples = near.samples;
+    out->level = near.is_other_type  ? LEVEL_KIND
+                 : near.distance < 2 ? LEVEL_NEAR
+                 : near.distance < 6 ? LEVEL_AMOUNTS
+                                     : LEVEL_CURVE;
+    return true;
+}
+
 static bool look_up(const pyro_efficiency_table *table, uint32_t chip, int kind, int dtype,
                     const struct pyro_op_work *work, double size, estimate *out)
 {
@@ -256,6 +279,8 @@ static bool look_up(const pyro_efficiency_table *table, uint32_t chip, int kind,
     for (out->level = LEVEL_BUCKET; out->level <= LEVEL_AMOUNTS; out->level++) {
         const pyro_efficiency_cell *cell = find_cell(
             table, bucket_key(chip, kind, dtype, out->level, sizes));
+        if (!cell && out->level == LEVEL_BUCKET && look_near(table, chip, kind, dtype, work, out))
+            return true;
         if (!cell)
             continue;
         out->time = time_at(cell, size, table->facts[chip].least_log[kind]);
@@ -289,7 +314,7 @@ bool pyro_efficiency_find(const pyro_efficiency_table *table, const struct pyro_
         return false;
     double peak = facts->chip ? pyro_peak_of_type(facts->chip, dtype) : 0;
     double bandwidth = facts->chip ? pyro_chip_bytes_per_s(facts->chip) : 0;
-    out->time_ns = exp2(found.time);
+    out->time_ns = fmax(exp2(found.time), facts->chip ? LEAST_KERNEL_NS : 1);
     if (peak > 0)
         out->time_ns = fmax(out->time_ns, 1e9 * flops / peak);
     /* At least a tenth is left for the work, so that shares stay finite. */

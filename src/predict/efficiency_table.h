@@ -35,6 +35,8 @@ struct pyro_efficiency_table {
     size_t curve_count, curve_capacity;
     pyro_map curve_of_key;
     pyro_efficiency_chip_facts *facts; /* by chip */
+    struct pyro_near_row *near_rows;   /* of efficiency_near.c, by chip and kind */
+    size_t *near_first;                /* by 16 * chip + kind: the first of them */
 };
 
 /* Adds a row whose texts are this table's. */
@@ -46,6 +48,20 @@ void pyro_efficiency_sizes(uint8_t sizes[PYRO_SIZE_COUNT], const struct pyro_op_
 uint32_t pyro_efficiency_chip_id(pyro_efficiency_table *table, const char *name, pyro_error *error);
 uint32_t pyro_efficiency_library_id(pyro_efficiency_table *table, const char *name,
                                     pyro_error *error);
+
+/* An estimate from the most similar rows, in logarithms of 2. */
+struct pyro_near_estimate {
+    double time_log, spread, distance; /* distance: squared, to the nearest row */
+    int samples;
+    bool is_other_type; /* the nearest row has another type */
+};
+
+/* Prepares the rows, after the facts; finds the time of work (efficiency_near.c). False: the table
+ * has none of the kind, or too many. */
+int pyro_efficiency_prepare_near(pyro_efficiency_table *table, pyro_error *error);
+bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip, int kind,
+                               int dtype, const struct pyro_op_work *work,
+                               struct pyro_near_estimate *out);
 
 /* The table that the build embeds. */
 extern const unsigned char pyro_shipped_efficiency[];

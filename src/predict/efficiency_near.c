@@ -1,0 +1,164 @@
+/*
+ * Estimates from the most similar rows of a kind. Each row has a residual: how much longer it took
+ * than a simple model of the chip says. The residuals of the nearest rows, by sizes and type, are
+ * averaged and added to what the model says for the work. Walks all rows of a kind, so large tables
+ * use buckets alone (efficiency_find.c).
+ */
+#include "predict/efficiency_table.h"
+
+#include "base/error.h"
+#include "hardware/hardware.h"
+#include "predict/peaks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { NEAREST = 8, MOST_ROWS = 4096 };
+
+/* The model: some overhead, and usual shares of peaks; a processor gets common figures. */
+#define OVERHEAD_NS 2500.0
+#define COMPUTE_SHARE 0.6
+#define MEMORY_SHARE 0.7
+#define PROCESSOR_OVERHEAD_NS 1000.0
+#define PROCESSOR_FLOPS_PER_S 1e11
+#define PROCESSOR_BYTES_PER_S 1e10
+/* Of squared distances: amounts of work count most, then columns and depth of products. */
+static const double weights[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = 0.05,
+                                                [PYRO_SIZE_N] = 0.2,
+                                                [PYRO_SIZE_K] = 0.2,
+                                                [PYRO_SIZE_FLOPS] = 0.5,
+                                                [PYRO_SIZE_BYTES] = 0.5};
+#define OTHER_TYPE 9.0   /* distance between two types */
+#define SOFTENING 0.1    /* added to distances, so that none is zero */
+#define STEEPNESS 1.5    /* by which power of the distance neighbours count less */
+#define LEAST_VARIANCE 0.02
+#define VARIANCE_PER_DISTANCE 0.01
+
+struct pyro_near_row {
+    double features[PYRO_SIZE_COUNT], residual;
+    uint8_t dtype;
+};
+
+static double model_log(const pyro_chip *chip, int dtype, double flops_log, double bytes_log)
+{
+    double peak = chip ? pyro_peak_of_type(chip, dtype) : PROCESSOR_FLOPS_PER_S;
+    double bandwidth = chip ? pyro_chip_bytes_per_s(chip) : PROCESSOR_BYTES_PER_S;
+    double compute = peak > 0 ? exp2(flops_log) / (peak * COMPUTE_SHARE) : 0;
+    double memory = bandwidth > 0 ? exp2(bytes_log) / (bandwidth * MEMORY_SHARE) : 0;
+    return log2((chip ? OVERHEAD_NS : PROCESSOR_OVERHEAD_NS) + 1e9 * fmax(compute, memory));
+}
+
+static void set_features(double features[PYRO_SIZE_COUNT], const uint8_t sizes[PYRO_SIZE_COUNT],
+                         double flops_log, double bytes_log)
+{
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        features[i] = sizes[i] == PYRO_SIZE_NONE ? 0 : sizes[i] / 2.0;
+    features[PYRO_SIZE_FLOPS] = flops_log;
+    features[PYRO_SIZE_BYTES] = bytes_log;
+}
+
+static size_t group_of(const pyro_efficiency_row *row)
+{
+    return (size_t)row->chip * 16 + row->kind;
+}
+
+static void add_row(pyro_efficiency_table *table, const pyro_efficiency_row *row, size_t at)
+{
+    struct pyro_near_row *near = &table->near_rows[at];
+    double unit = (double)row->samples * PYRO_LOG_UNIT;
+    double flops = (double)row->flops_log / unit, bytes = (double)row->bytes_log / unit;
+    set_features(near->features, row->sizes, flops, bytes);
+    near->dtype = row->dtype;
+    near->residual = (double)row->time_log / unit -
+                     model_log(table->facts[row->chip].chip, row->dtype, flops, bytes);
+}
+
+/* Sorts the rows by chip and kind. Groups with too many rows are left empty. */
+int pyro_efficiency_prepare_near(pyro_efficiency_table *table, pyro_error *error)
+{
+    size_t groups = table->chips.count * 16;
+    free(table->near_rows);
+    free(table->near_first);
+    table->near_first = calloc(groups + 2, sizeof *table->near_first);
+    table->near_rows = NULL;
+    if (!table->near_first)
+        return pyro_fail_memory(error);
+    size_t *first = table->near_first;
+    for (size_t i = 0; i < table->count; i++)
+        first[group_of(&table->rows[i]) + 1]++;
+    for (size_t g = 0; g < groups; g++)
+        first[g + 1] = first[g] + (first[g + 1] > MOST_ROWS ? 0 : first[g + 1]);
+    table->near_rows = calloc(first[groups] + 1, sizeof *table->near_rows);
+    size_t *next = calloc(groups + 1, sizeof *next);
+    if (!table->near_rows || !next) {
+        free(next);
+        return pyro_fail_memory(error);
+    }
+    for (size_t i = 0; i < table->count; i++) {
+        size_t group = group_of(&table->rows[i]);
+        if (first[group] + next[group] < first[group + 1])
+            add_row(table, &table->rows[i], first[group] + next[group]++);
+    }
+    free(next);
+    return PYRO_OK;
+}
+
+/* The nearest rows so far, nearest first. */
+typedef struct nearest {
+    double distance[NEAREST], residual[NEAREST];
+    bool is_other_type[NEAREST];
+    int count;
+} nearest;
+
+static void keep(nearest *near, double distance, double residual, bool is_other_type)
+{
+    int at = near->count < NEAREST ? near->count++ : NEAREST - 1;
+    for (; at > 0 && near->distance[at - 1] > distance; at--) {
+        near->distance[at] = near->distance[at - 1];
+        near->residual[at] = near->residual[at - 1];
+        near->is_other_type[at] = near->is_other_type[at - 1];
+    }
+    near->distance[at] = distance;
+    near->residual[at] = residual;
+    near->is_other_type[at] = is_other_type;
+}
+
+bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip, int kind,
+                               int dtype, const struct pyro_op_work *work,
+                               struct pyro_near_estimate *out)
+{
+    size_t group = (size_t)chip * 16 + (size_t)kind;
+    size_t begin = table->near_first[group], end = table->near_first[group + 1];
+    double flops = log2(fmax((double)work->flops, 1)), bytes = log2(fmax((double)work->bytes, 1));
+    double features[PYRO_SIZE_COUNT], sum = 0, mean = 0, variance = 0;
+    uint8_t sizes[PYRO_SIZE_COUNT];
+    nearest near = {.count = 0};
+
+    if (begin == end)
+        return false;
+    pyro_efficiency_sizes(sizes, work);
+    set_features(features, sizes, flops, bytes);
+    for (size_t i = begin; i < end; i++) {
+        const struct pyro_near_row *row = &table->near_rows[i];
+        double distance = row->dtype == dtype ? 0 : OTHER_TYPE;
+        for (int f = 0; f < PYRO_SIZE_COUNT; f++)
+            distance += weights[f] * (row->features[f] - features[f]) *
+                        (row->features[f] - features[f]);
+        if (near.count < NEAREST || distance < near.distance[NEAREST - 1])
+            keep(&near, distance, row->residual, row->dtype != dtype);
+    }
+    for (int i = 0; i < near.count; i++) {
+        double weight = pow(SOFTENING + near.distance[i], -STEEPNESS);
+        sum += weight;
+        mean += weight * near.residual[i];
+        variance += weight * near.residual[i] * near.residual[i];
+    }
+    mean /= sum;
+    out->time_log = mean + model_log(table->facts[chip].chip, dtype, flops, bytes);
+    out->spread = sqrt(fmax(variance / sum - mean * mean, 0) + LEAST_VARIANCE +
+                       VARIANCE_PER_DISTANCE * near.distance[0]);
+    out->distance = near.distance[0];
+    out->samples = near.count;
+    out->is_other_type = near.is_other_type[0];
+    return true;
+}
