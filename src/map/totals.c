@@ -6,7 +6,7 @@
 #include <math.h>
 
 /* Errors of estimates are partly common to all ops (a clock, a library), partly their own. */
-#define COMMON_PART 0.35
+#define COMMON_PART 0.8
 #define RANGE_80 1.2816
 /* Power of a device that only waits, as a share of its most. */
 #define IDLE_POWER 0.3

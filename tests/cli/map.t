@@ -5,8 +5,8 @@ Prediction of resnet18, inference, float32, batch 8
 ================================================================================
   Model     Chip         Time           80% range  Bound    Energy    Memory
   --------------------------------------------------------------------------
-  resnet18  H100 SXM  1.34 ms  939.8 us - 1.90 ms  compute  494 mJ  98.2 MiB
-  resnet18  B200      1.12 ms  785.0 us - 1.59 ms  compute  607 mJ  98.2 MiB
+  resnet18  H100 SXM  1.34 ms  796.3 us - 2.24 ms  compute  494 mJ  98.2 MiB
+  resnet18  B200      1.12 ms  665.8 us - 1.88 ms  compute  607 mJ  98.2 MiB
 
 How much of the time is known from what:
   H100 SXM: 100% data sheet
@@ -26,12 +26,12 @@ Prediction of resnet18, training, float32, batch 1, 8 devices (data)
 ================================================================================
   Model     Chip         Time           80% range  Bound    Energy     Memory
   ---------------------------------------------------------------------------
-  resnet18  H100 SXM  1.02 ms  721.4 us - 1.44 ms  compute  2.45 J  223.6 MiB
+  resnet18  H100 SXM  1.02 ms  607.5 us - 1.71 ms  compute  2.45 J  223.6 MiB
 
 Layers on H100 SXM (1 of 60, by time):
-  Layer              Time          80% range  Share  At least  Bound    Peak
-  --------------------------------------------------------------------------
-  layer4.0.conv2  59.3 us  38.0 us - 92.7 us   5.8%   6.66 us  compute   18%
+  Layer              Time           80% range  Share  At least  Bound    Peak
+  ---------------------------------------------------------------------------
+  layer4.0.conv2  59.3 us  34.6 us - 101.8 us   5.8%   6.66 us  compute   18%
 
 $ pyrometer map resnet18 --on h100,b200 --price h100=2 --price b200=4 --top 1 --quiet --fused --no-calibration
 ================================================================================
@@ -39,8 +39,8 @@ Prediction of resnet18, inference, float32, batch 1, fused
 ================================================================================
   Model     Chip          Time            80% range  Bound     Energy    Memory
   -----------------------------------------------------------------------------
-  resnet18  H100 SXM  181.6 us  127.1 us - 259.4 us  compute  64.7 mJ  51.3 MiB
-  resnet18  B200      166.7 us  116.7 us - 238.1 us  compute    84 mJ  51.3 MiB
+  resnet18  H100 SXM  181.6 us  108.1 us - 305.1 us  compute  64.7 mJ  51.3 MiB
+  resnet18  B200      166.7 us   99.2 us - 280.1 us  compute    84 mJ  51.3 MiB
 Best by time: B200; by energy: H100 SXM; by price: H100 SXM (0.10 per million samples).
 
 Layers on H100 SXM (1 of 23, by time):
@@ -71,7 +71,7 @@ Tokens per second, all sequences together:
 
 # A slower clock and less power.
 $ pyrometer map resnet18 --on h100 --clock 50 --power-cap 300 --format csv --no-calibration | sed -n 2p
-resnet18,inference,float32,1,1,H100 SXM,total,515315,362783,731977,44485.8,-1,compute,0.279515,0.0766263,3.63801e+09,1.16951e+08,68
+resnet18,inference,float32,1,1,H100 SXM,total,515315,307025,864911,44485.8,-1,compute,0.279515,0.0766263,3.63801e+09,1.16951e+08,68
 
 # What is refused.
 $ pyrometer map
