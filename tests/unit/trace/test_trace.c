@@ -265,7 +265,8 @@ static void test_progress(void **state)
     char *bytes = unpack(test_path(path, "../trace/h200_resnet18_train.json.gz"), &size);
     for (int threads = 1; threads <= 2; threads++) {
         int64_t last = 0;
-        pyro_trace_options options = {threads, note_progress, &last};
+        pyro_trace_options options = {
+            .threads = threads, .progress = note_progress, .progress_user = &last};
         pyro_trace *trace;
         assert_int_equal(pyro_trace_open_memory(&trace, bytes, size, "m", &options, NULL), PYRO_OK);
         assert_int_equal(last, size);
