@@ -1,9 +1,27 @@
 /* Fuzzes the readers of results for the history: what is read can be labelled and stored, once. */
+#include "history/run.h"
+
 #include <pyrometer/history.h>
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is kept for later is the same result when it is read again. */
+static void check_kept(pyro_history *history, const pyro_runs *runs)
+{
+    pyro_buf text = PYRO_BUF_INIT;
+    size_t added = 1;
+    pyro_runs again;
+
+    if (pyro_runs_write(&text, runs, NULL) != PYRO_OK ||
+        pyro_runs_parse(&again, text.data, text.length, NULL) != PYRO_OK ||
+        again.count != runs->count ||
+        pyro_history_add_all(history, &again, &added, NULL) != PYRO_OK || added != 0)
+        abort();
+    pyro_runs_free(&again);
+    pyro_buf_free(&text);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -24,6 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         for (size_t i = 0; i < runs.count; i++)
             if (pyro_history_add(history, runs.items[i], &is_new, NULL) != PYRO_OK || is_new)
                 abort();
+        check_kept(history, &runs);
         pyro_history_close(history);
     }
     pyro_runs_free(&runs);

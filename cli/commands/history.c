@@ -62,15 +62,15 @@ static const pyro_example history_examples[] = {
     {"pyrometer history import hyperfine.json --machine ci", "Store a result of another tool."},
     {"pyrometer history list --since 30d", "The results of the last month."},
     {"pyrometer history show 12", "All metrics of one result."},
-    {"pyrometer history trend 'resnet*' --metric latency", "The line over commits."},
-    {"pyrometer history changes --since 90d", "Near which commits results changed."},
+    {"pyrometer history trend 'resnet*' --metric latency", "Draw results over commits."},
+    {"pyrometer history changes --since 90d", "Where results changed, as ranges of commits."},
     {"pyrometer history alert --rule 'regression > 3%' --rule 'no data for 7d'",
-     "From cron or CI: exit code 1 if something got worse."},
+     "For cron or CI: exit with 1 if a rule fires."},
     {"pyrometer history bisect --good v1.2 --setup make './infer'",
-     "The commit since v1.2 that made it slower."},
+     "Find the commit after v1.2 that made it slower."},
     {"pyrometer history plan --model resnet50 --rate 500/s --p99 120ms",
-     "Replicas for 500 requests per second."},
-    {"pyrometer history export -o history.json", "Everything, for another history or a program."},
+     "Replicas needed for 500 requests per second."},
+    {"pyrometer history export -o history.json", "All results with their samples, for a backup or another history."},
     {"pyrometer history gc --dry-run", "What the retention rules would remove."},
     {NULL, NULL},
 };
@@ -87,19 +87,20 @@ const pyro_command cmd_history = {
         "and github-action-benchmark, with every sample. The same result is stored once, however "
         "often it is added. Project, commit and branch come from the file, from options, from the "
         "variables of GitHub, GitLab and Buildkite, or from git.\n\n"
-        "A line is one metric of one benchmark on one class of machine. Commit and machine are "
-        "part of every result: drivers, versions and settings are its fingerprint.\n\n"
-        "trend draws the line of a benchmark and marks where its level changed; changes lists "
-        "those changes: between which commits, how large, and whether the code, the machine or the "
-        "method changed. Two of three detectors must agree. In a git repository, results are in "
-        "the order of its commits. alert applies rules: it prints nothing and exits with 0 if "
-        "none fires, with 1 if one does, and with 3 if one cannot be judged.\n\n"
-        "bisect finds the commit that made commands slower: it checks commits out into a folder of "
-        "its own and compares each with the good one by pyrometer bench --against.\n\n"
-        "plan says how many replicas a rate of requests needs so that p99 stays within a limit, by "
-        "simulating a queue with the recorded samples; it prints its assumptions.\n\n"
-        "The history is one file of SQLite; any number of programs may write it at the same time, "
-        "and a killed one leaves no partial result. It needs the SQLite library of the system. "
+        "A line is one metric of one benchmark on one class of machine, over time. Every result "
+        "also has a fingerprint of its machine: drivers, library versions and settings.\n\n"
+        "trend draws a line and marks its change points. changes lists them: the range of commits, "
+        "the size, and whether the code, the machine or the method of measurement changed. A "
+        "change counts if two of three detectors find it. In a git repository, results are "
+        "ordered by commit. alert applies rules: it prints nothing and exits with 0 if no rule "
+        "fires, with 1 if one fires, and with 3 if one cannot be judged.\n\n"
+        "bisect finds the commit that made a command slower: it checks out each commit into a "
+        "temporary folder and compares it with the good commit by pyrometer bench --against.\n\n"
+        "plan computes how many replicas serve a rate of requests with p99 within a limit. It "
+        "simulates a queue with the recorded samples and prints its assumptions.\n\n"
+        "By default the history is an SQLite file; with --db postgresql://... it is in a "
+        "PostgreSQL database. Any number of programs may write at the same time, and a killed "
+        "one leaves no partial result. The system's SQLite or libpq is loaded when it is needed.\n\n"
         "gc applies the retention rules: by default samples are kept for 90 days, all results for "
         "a year, and then one per line and week.",
     .examples = history_examples,

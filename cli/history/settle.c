@@ -44,7 +44,8 @@ int pyro_history_settle(pyro_history_query *query, const pyro_history_values *va
         .machine = values->machine,
         .branch = values->branch,
         .commit = values->commit,
-        .tag = values->tags.count > 0 ? values->tags.items[0] : NULL,
+        .tags = (const char *const *)values->tags.items,
+        .tag_count = values->tags.count,
     };
     int status = pyro_history_moment(&query->since_ns, "since", values->since, error);
     return status == PYRO_OK ? pyro_history_moment(&query->until_ns, "until", values->until, error)

@@ -110,7 +110,9 @@ typedef enum pyro_statistic_kind {
 
 /* Which results to read. Names are glob patterns ("resnet*"); NULL: any. */
 typedef struct pyro_history_query {
-    const char *project, *benchmark, *metric, *machine, *branch, *commit, *tag;
+    const char *project, *benchmark, *metric, *machine, *branch, *commit;
+    const char *const *tags; /* a result must have all of them */
+    size_t tag_count;
     const char *model; /* a benchmark with any parameters, or a pattern; NULL: any */
     int64_t since_ns, until_ns; /* 0: no limit */
     int64_t run; /* a single run; 0: any */

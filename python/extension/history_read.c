@@ -17,6 +17,7 @@ typedef struct history_reading {
 typedef struct history_filters {
     const char *database;
     pyro_history_query query;
+    const char *tag; /* the one of query.tags, or NULL */
     double min_change;
     bool by_time;
 } history_filters;
@@ -34,13 +35,15 @@ static int parse_filters(PyObject *tuple, history_filters *out)
     *out = (history_filters){0};
     if (!PyArg_ParseTuple(tuple, "zzzzzzzzLLippd:filters", &out->database, &query->project,
                           &query->benchmark, &query->metric, &query->machine, &query->branch,
-                          &query->commit, &query->tag, &since_ns, &until_ns, &statistic, &across,
+                          &query->commit, &out->tag, &since_ns, &until_ns, &statistic, &across,
                           &by_time, &out->min_change))
         return -1;
     if (statistic < 0 || statistic > PYRO_STATISTIC_P99) {
         PyErr_SetString(PyExc_ValueError, "unknown statistic");
         return -1;
     }
+    query->tags = &out->tag;
+    query->tag_count = out->tag ? 1 : 0;
     query->since_ns = since_ns;
     query->until_ns = until_ns;
     query->statistic = (pyro_statistic_kind)statistic;

@@ -263,7 +263,7 @@ static int check_rule(checking *c, const pyro_history_lines *lines,
                                            .state = rule->kind == PYRO_ALERT_NO_DATA
                                                         ? PYRO_ALERT_FIRED
                                                         : PYRO_ALERT_CANNOT_TELL,
-                                           .reason = "there is no result to look at"});
+                                           .reason = "no result matches"});
     return status;
 }
 

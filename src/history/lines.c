@@ -141,7 +141,7 @@ static bool is_wanted(const pyro_history_query *query, const pyro_history_point 
     return (query->run == 0 || query->run == point->run) &&
            pyro_history_matches(query->branch, point->branch) &&
            pyro_history_is_commit(query->commit, point->commit) &&
-           pyro_history_has_tag(query->tag, point->tags) && point->time_ns >= query->since_ns &&
+           pyro_history_has_tags(query, point->tags) && point->time_ns >= query->since_ns &&
            (query->until_ns == 0 || point->time_ns <= query->until_ns);
 }
 

@@ -30,8 +30,8 @@ int pyro_line_order(pyro_history_line *line, const pyro_history_query *query, py
 bool pyro_history_matches(const char *pattern, const char *text);
 /* Whether a benchmark is a model, with any parameters; a model may be a pattern, NULL is any. */
 bool pyro_history_is_model(const char *model, const char *benchmark);
-/* Whether one of the tags, separated by commas, matches. */
-bool pyro_history_has_tag(const char *pattern, const char *tags);
+/* Whether a result with these tags, separated by commas, has all that the query names. */
+bool pyro_history_has_tags(const pyro_history_query *query, const char *tags);
 /* Whether a commit starts with these digits; NULL: any. */
 bool pyro_history_is_commit(const char *prefix, const char *commit);
 

@@ -19,7 +19,7 @@ static bool is_wanted(const pyro_history_query *query, const pyro_history_run *r
            pyro_history_matches(query->branch, run->branch) &&
            pyro_history_matches(query->machine, run->machine_class) &&
            pyro_history_is_commit(query->commit, run->commit) &&
-           pyro_history_has_tag(query->tag, run->tags) && run->time_ns >= query->since_ns &&
+           pyro_history_has_tags(query, run->tags) && run->time_ns >= query->since_ns &&
            (query->until_ns == 0 || run->time_ns <= query->until_ns);
 }
 

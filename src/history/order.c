@@ -23,12 +23,10 @@ bool pyro_history_is_model(const char *model, const char *benchmark)
            (benchmark[length] == '\0' || benchmark[length] == ' ');
 }
 
-bool pyro_history_has_tag(const char *pattern, const char *tags)
+static bool has_tag(const char *pattern, const char *tags)
 {
     char tag[256];
 
-    if (!pattern)
-        return true;
     while (*tags != '\0') {
         size_t length = strcspn(tags, ",");
 
@@ -41,6 +39,14 @@ bool pyro_history_has_tag(const char *pattern, const char *tags)
         tags += length + (tags[length] == ',');
     }
     return false;
+}
+
+bool pyro_history_has_tags(const pyro_history_query *query, const char *tags)
+{
+    for (size_t i = 0; i < query->tag_count; i++)
+        if (!has_tag(query->tags[i], tags))
+            return false;
+    return true;
 }
 
 bool pyro_history_is_commit(const char *prefix, const char *commit)

@@ -191,6 +191,12 @@ $ cp history/hyperfine.json $TMP/copy.json && touch -d 2026-01-01 $TMP/copy.json
 $TMP/copy.json: added 1 result (hyperfine)
 $TMP/copy.json: added 0 results (hyperfine), 1 already there
 
+# A result must have all tags that are asked for.
+$ pyrometer history add history/hyperfine.json --db $TMP/tags.db --project demo --commit abc --tag a --tag b -q && for tags in '--tag a --tag b' '--tag b' '--tag a --tag c'; do pyrometer history list --db $TMP/tags.db --format csv $tags | wc -l; done
+2
+2
+1
+
 # Our own: traces and costs.
 $ pyrometer trace trace/good-10-odd-names.json.gz -q --history --db $TMP/own.db > $TMP/out && pyrometer cost resnet18 -q -o $TMP/cost.json && pyrometer history add $TMP/cost.json --db $TMP/own.db -q && pyrometer history export --db $TMP/own.db --format csv | cut -d, -f4-7,13
 benchmark,metric,unit,machine_class,median
