@@ -2,6 +2,7 @@
 """Measures the history: speed at 100,000 results, queues beside a real server, bisect.
 
 history.py [speed] [queue] [correlation] [bisect]: all parts by default. Never fails on a time.
+Other programs delay the real server of `queue`: on a busy machine run it by `chrt -f 50`.
 """
 
 import argparse

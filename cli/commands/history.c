@@ -70,7 +70,8 @@ static const pyro_example history_examples[] = {
      "Find the commit after v1.2 that made it slower."},
     {"pyrometer history plan --model resnet50 --rate 500/s --p99 120ms",
      "Replicas needed for 500 requests per second."},
-    {"pyrometer history export -o history.json", "All results with their samples, for a backup or another history."},
+    {"pyrometer history export -o history.json",
+     "All results with their samples, for a backup or another history."},
     {"pyrometer history gc --dry-run", "What the retention rules would remove."},
     {NULL, NULL},
 };

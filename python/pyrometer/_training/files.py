@@ -226,7 +226,7 @@ class Files:
 
 
 def _environment() -> dict[str, Any]:
-    """This machine, as results of benchmarks describe it: windows of alike machines are one line."""
+    """This machine, as results of benchmarks describe it."""
     import torch
 
     bench = _core.Bench()

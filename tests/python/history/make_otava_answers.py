@@ -1,6 +1,5 @@
 """Writes Apache Otava's change points of the test series to otava.json and otava_unseen.json, and
-those of the samples in a checkout of its repository (PYRO_OTAVA) to otava_samples.json; `make peers`
-runs it.
+those of the samples in its source (PYRO_OTAVA) to otava_samples.json; `make peers` runs it.
 
 Runs in an environment with apache-otava (requirements/peers-otava.txt) and without Pyrometer.
 """
