@@ -10,7 +10,7 @@ import pathlib
 import subprocess
 import sys
 
-from catalog import aliases, archive
+from catalog import aliases, archive, models
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -51,7 +51,11 @@ def section(entries: dict) -> str:
 
 
 def by_alias(names: dict[str, tuple[str, ...]], known: set[str]) -> dict[str, str]:
-    """Aliases mapped to their models; ValueError if a model is missing."""
+    """Aliases mapped to their models; ValueError if a model is missing.
+
+    Models that are described but not exported have aliases already; they are left out.
+    """
+    names = {name: given for name, given in names.items() if name not in models.NOT_EXPORTED}
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(f"aliases for models missing in the catalog: {', '.join(unknown)}")

@@ -24,8 +24,10 @@ _LAYERS = collections.defaultdict(
         "GPT2LMHeadModel": "transformer.h",
         "GPTJForCausalLM": "transformer.h",
         "GPTNeoXForCausalLM": "gpt_neox.layers",
+        "Mamba2ForCausalLM": "backbone.layers",
         "MambaForCausalLM": "backbone.layers",
         "OPTForCausalLM": "model.decoder.layers",
+        "RwkvForCausalLM": "rwkv.blocks",
     },
 )
 _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"

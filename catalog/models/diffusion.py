@@ -223,6 +223,138 @@ def _transformers() -> list[Model]:
     ]
 
 
+def _sd35() -> list[Model]:
+    half = torch.float16
+    common = {
+        "sample_size": 128,
+        "patch_size": 2,
+        "in_channels": 16,
+        "attention_head_dim": 64,
+        "joint_attention_dim": 4096,
+        "pooled_projection_dim": 2048,
+        "out_channels": 16,
+        "qk_norm": "rms_norm",
+    }
+    medium = {
+        "num_layers": 24,
+        "num_attention_heads": 24,
+        "caption_projection_dim": 1536,
+        "pos_embed_max_size": 384,
+        "dual_attention_layers": tuple(range(13)),
+    }
+    large = {
+        "num_layers": 38,
+        "num_attention_heads": 38,
+        "caption_projection_dim": 2432,
+        "pos_embed_max_size": 192,
+    }
+    arguments = {
+        "hidden_states": _latents(16, 128, half),
+        "encoder_hidden_states": _text(333, 4096, half),
+        "pooled_projections": _vector(2048, half),
+        "timestep": _steps(),
+        "return_dict": False,
+    }
+    return [
+        _model(
+            f"sd35_{name}",
+            f"Stable Diffusion 3.5 {name} transformer",
+            "stable_diffusion",
+            "SD3Transformer2DModel",
+            {**common, **options},
+            arguments,
+            Published(params, f"model card of Stable Diffusion 3.5 {name} ({shown})", 100_000_000),
+        )
+        for name, options, params, shown in (
+            # The table of positions is a buffer.
+            (
+                "medium",
+                medium,
+                2_500_000_000 - 384 * 384 * 1536,
+                "2.5B with positions",
+            ),
+            ("large", large, 8_100_000_000, "8.1B"),
+        )
+    ]
+
+
+def _dit() -> list[Model]:
+    options = {
+        "num_attention_heads": 16,
+        "attention_head_dim": 72,
+        "in_channels": 4,
+        "out_channels": 8,
+        "num_layers": 28,
+        "sample_size": 32,
+        "patch_size": 2,
+    }
+    labels = Input((1,), torch.int64, dynamic=(0,), high=1000, axes=("batch",))
+    return [
+        _model(
+            "dit_xl_2_256",
+            "DiT-XL/2 256",
+            "dit",
+            "DiTTransformer2DModel",
+            options,
+            {
+                "hidden_states": _latents(4, 32, torch.float32),
+                "timestep": _steps(),
+                "class_labels": labels,
+                "return_dict": False,
+            },
+            # Its table of positions is a buffer, and 27 blocks hold copies of the embedders.
+            Published(
+                675_129_632 - 256 * 1152 + 27 * 2_777_472,
+                "675,129,632 of DiT-XL/2, without positions, with the copies in diffusers' blocks",
+            ),
+            torch.float32,
+        )
+    ]
+
+
+def _video() -> list[Model]:
+    """Wan 2.1 at 81 frames of 480 x 832 pixels: 21 x 60 x 104 latents."""
+    brain = torch.bfloat16
+    found = []
+    for name, title, heads, inner, layers, params in (
+        ("wan2_1_t2v_1_3b", "Wan 2.1 T2V 1.3B transformer", 12, 8960, 30, 1418996800),
+        ("wan2_1_t2v_14b", "Wan 2.1 T2V 14B transformer", 40, 13824, 40, 14288491584),
+    ):
+        options = {
+            "num_attention_heads": heads,
+            "attention_head_dim": 128,
+            "in_channels": 16,
+            "out_channels": 16,
+            "text_dim": 4096,
+            "freq_dim": 256,
+            "ffn_dim": inner,
+            "num_layers": layers,
+        }
+        found.append(
+            _model(
+                name,
+                title,
+                "wan",
+                "WanTransformer3DModel",
+                options,
+                {
+                    "hidden_states": Input(
+                        (1, 16, 21, 60, 104),
+                        brain,
+                        dynamic=(0,),
+                        axes=("batch", "channel", "frames", "height", "width"),
+                    ),
+                    "timestep": _steps(),
+                    "encoder_hidden_states": _text(512, 4096, brain),
+                    "return_dict": False,
+                },
+                Published(params, f"tensors of the transformer of {title[:-12]} in diffusers"),
+                brain,
+            )
+        )
+    return found
+
+
 def models() -> list[Model]:
     """All models of this file."""
-    return [*_unets(), *_transformers()]
+    return [*_unets(), *_transformers(), *_sd35(), *_dit(), *_video()]

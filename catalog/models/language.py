@@ -267,35 +267,6 @@ def _gpt_oss() -> list[Model]:
     ]
 
 
-def _mamba() -> list[Model]:
-    """Mamba: its step-by-step scan fixes the length, and it has no key-value cache."""
-    found = []
-    for name, display_name, width, layers, params in (
-        ("mamba_130m", "Mamba 130M", 768, 24, 129135360),
-    ):
-        options = {
-            "vocab_size": 50280,
-            "hidden_size": width,
-            "num_hidden_layers": layers,
-            "tie_word_embeddings": True,
-        }
-        found.append(
-            language_model(
-                name,
-                display_name,
-                "mamba",
-                ("MambaForCausalLM", "MambaConfig"),
-                options,
-                checkpoint(params, f"state-spaces/{name.replace('_', '-')}-hf"),
-                None,
-                torch.float32,
-                (0,),
-                length=32,
-            )
-        )
-    return found
-
-
 def models() -> list[Model]:
     """All models of this file."""
     return [
@@ -304,5 +275,4 @@ def models() -> list[Model]:
         *_opt_bloom_falcon(),
         *_deepseek(),
         *_gpt_oss(),
-        *_mamba(),
     ]

@@ -1,51 +1,13 @@
 """Speech, image and image-text models of transformers and timm."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 
-from catalog import transformers_build
 from catalog.entry import Entry, Input
 from catalog.model import Model, Published
+from catalog.perception import checkpoint, image, transformers_model
 from pyrometer._helper import torchvision_ops
-
-_CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted once"
-_IMAGE_AXES = ("batch", "channel", "height", "width")
-
-
-def _model(
-    name: str,
-    display_name: str,
-    family: str,
-    task: str,
-    kind: tuple[str, str],
-    options: dict[str, Any],
-    arguments: dict[str, Any],
-    published: Published,
-    same_as: str | None = None,
-) -> Model:
-    class_name, config_name = kind
-    shown = ", ".join(f"{key}={value!r}" for key, value in options.items())
-    entry = Entry(
-        name=name,
-        display_name=display_name,
-        family=family,
-        package="transformers",
-        builder=f"transformers.{class_name}(transformers.{config_name}({shown}))",
-        build=lambda: transformers_build.build(class_name, (config_name, options)),
-        arguments=arguments,
-        by_name=True,
-    )
-    return Model(entry, task, published, same_as=same_as)
-
-
-def _checkpoint(params: int, repository: str) -> Published:
-    return Published(params, _CHECKPOINT.format(repository))
-
-
-def _image(side: int, dynamic: tuple[int, ...] = (0,)) -> Input:
-    return Input((1, 3, side, side), dynamic=dynamic, axes=_IMAGE_AXES)
 
 
 def _whisper() -> list[Model]:
@@ -95,7 +57,7 @@ def _whisper() -> list[Model]:
             "use_cache": False,
         }
         found.append(
-            _model(
+            transformers_model(
                 name,
                 title,
                 "whisper",
@@ -103,7 +65,7 @@ def _whisper() -> list[Model]:
                 ("WhisperForConditionalGeneration", "WhisperConfig"),
                 options,
                 arguments,
-                _checkpoint(params, f"openai/{name.replace('_', '-')}"),
+                checkpoint(params, f"openai/{name.replace('_', '-')}"),
             )
         )
     return found
@@ -154,7 +116,9 @@ def _waves() -> list[Model]:
         ),
     ]
     return [
-        _model(name, title, family, "speech", kind, options, wave, _checkpoint(params, repository))
+        transformers_model(
+            name, title, family, "speech", kind, options, wave, checkpoint(params, repository)
+        )
         for name, title, family, kind, options, params, repository in rows
     ]
 
@@ -164,7 +128,7 @@ def _image_and_text(length: int, side: int) -> dict[str, Input]:
         "input_ids": Input(
             (1, length), torch.int64, dynamic=(0,), high=30000, axes=("batch", "sequence")
         ),
-        "pixel_values": _image(side),
+        "pixel_values": image(side),
     }
 
 
@@ -231,7 +195,7 @@ def _clip() -> list[Model]:
         ),
     ]
     return [
-        _model(
+        transformers_model(
             name,
             title,
             "siglip" if name.startswith("siglip") else "clip",
@@ -239,7 +203,7 @@ def _clip() -> list[Model]:
             kind,
             options,
             _image_and_text(length, side),
-            _checkpoint(params, repository),
+            checkpoint(params, repository),
         )
         for name, title, kind, options, length, side, params, repository in rows
     ]
@@ -274,15 +238,15 @@ def _dinov2() -> list[Model]:
         ),
     ):
         found.append(
-            _model(
+            transformers_model(
                 name,
                 title,
                 "dinov2",
                 "image encoder",
                 ("Dinov2Model", "Dinov2Config"),
                 {**options, "image_size": 518, "patch_size": 14},
-                {"pixel_values": _image(518)},
-                _checkpoint(params, f"facebook/{name.replace('_', '-')}"),
+                {"pixel_values": image(518)},
+                checkpoint(params, f"facebook/{name.replace('_', '-')}"),
             )
         )
     return found
@@ -303,27 +267,27 @@ def _sam_and_segformer() -> list[Model]:
             "mlp_dim": 4 * width,
         }
         found.append(
-            _model(
+            transformers_model(
                 name,
                 title,
                 "sam",
                 "image encoder",
                 ("SamVisionModel", "SamVisionConfig"),
                 options,
-                {"pixel_values": _image(1024)},
-                _checkpoint(params, f"the image encoder of Segment Anything ({title[4:9]})"),
+                {"pixel_values": image(1024)},
+                checkpoint(params, f"the image encoder of Segment Anything ({title[4:9]})"),
             )
         )
     found.append(
-        _model(
+        transformers_model(
             "segformer_b0",
             "SegFormer-B0",
             "segformer",
             "semantic segmentation",
             ("SegformerForSemanticSegmentation", "SegformerConfig"),
             {"num_labels": 150},
-            {"pixel_values": _image(512)},
-            _checkpoint(3752694, "nvidia/segformer-b0-finetuned-ade-512-512"),
+            {"pixel_values": image(512)},
+            checkpoint(3752694, "nvidia/segformer-b0-finetuned-ade-512-512"),
         )
     )
     return found
@@ -420,7 +384,7 @@ def _timm() -> list[Model]:
             package="timm",
             builder=f"timm.create_model({builder!r})",
             build=_timm_builder(builder),
-            arguments={"x": _image(side, dynamic)},
+            arguments={"x": image(side, dynamic=dynamic)},
         )
         published = Published(
             round(millions * 1e6), f"timm's table of results ({millions}M)", 10_000

@@ -79,5 +79,5 @@ pyrometer: --strategy: unknown value "all" (one of: none, vertical, horizontal, 
 [2]
 
 $ pyrometer fuse no-such-model
-pyrometer: no-such-model: no such file or model (pyrometer models lists the 276 built-in ones)
+pyrometer: no-such-model: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]

@@ -45,7 +45,7 @@ pyrometer: nothing_like_this: no such file or model (pyrometer models lists the 
 [2]
 
 $ pyrometer models --family nothing | cut -c1-58
-pyrometer: unknown family nothing (one of: albert, alexnet, bart, beit, bert, bloom, clip, coatnet, convnext, deberta, deeplabv3, deepseek, deit, densenet, dinov2, efficientnet, electra, eva, falcon, fasterrcnn, fcn, fcos, flux, gemma, ghostnet, googlenet, gpt2, gpt_neox, gpt_oss, gptj, hrnet, hubert, inception, keypointrcnn, levit, llama, lraspp, mamba, maskrcnn, maxvit, mistral, mixer, mnasnet, mobilenet, mobilevit, mvit, olmo, opt, phi, pixart, poolformer, pvt, qwen, raft, regnet, repvgg, resnet, resnext, retinanet, roberta, s3d, sam, segformer, shufflenet, siglip, smollm, squeezenet, ssd, ssdlite, stable_diffusion, swin, swin3d, t5, vgg, video_resnet, vit, wav2vec2, whisper, wide_resnet)
+pyrometer: unknown family nothing (one of: albert, alexnet, bart, *, wide_resnet, yolos) (glob)
 
 $ pyrometer models resnet resnet
 pyrometer: models takes one PATTERN, or check, add or remove (see pyrometer models --help)
@@ -175,7 +175,7 @@ Model          Params  MACs  Input  Task
 ----------------------------------------
 spoiled (own)       -     -  -
 
-1 of 278 models. MACs are for one forward pass at that input; * marks the sizes
+1 of * models. MACs are for one forward pass at that input; * marks the sizes (glob)
 that may change.
 spoiled cannot be used: not a model file in a known format (.pt2 archive, exported program as JSON, the same JSON in gzip, ONNX, safetensors, GGUF); export the model with torch.export.save(torch.export.export(model, inputs), "model.pt2")
 (own): added by you; pyrometer models remove NAME deletes it.

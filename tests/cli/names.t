@@ -47,8 +47,8 @@ pyrometer: stabilityai/stable-diffusion-xl-base-1.0: no such file or built-in mo
 [2]
 
 # An id that is not here says so, and names the nearest of its family.
-$ pyrometer cost meta-llama/Llama-4-Scout-17B-16E
-pyrometer: meta-llama/Llama-4-Scout-17B-16E: no such file, and no built-in model for this id, which is not downloaded; nearest of family llama: llama2_13b, llama2_7b or llama3_2_1b (pyrometer models lists the * built-in ones) (glob)
+$ pyrometer cost meta-llama/Llama-9-Scout-17B-16E
+pyrometer: meta-llama/Llama-9-Scout-17B-16E: no such file, and no built-in model for this id, which is not downloaded; nearest of family llama: llama4_scout, llama2_13b or llama2_7b (pyrometer models lists the * built-in ones) (glob)
 [2]
 
 $ pyrometer diff resnet18 nobody/nothing-like-it

@@ -32,5 +32,5 @@ $ pyrometer report
 pyrometer: report needs a model, trace, recording or result: pyrometer report INPUT... (see pyrometer report --help)
 [2]
 $ pyrometer report no-such-model
-pyrometer: no-such-model: no such file or model (pyrometer models lists the 276 built-in ones)
+pyrometer: no-such-model: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]

@@ -165,7 +165,8 @@ LARGE = {
     **{name: _vision(name) for name in (
         "resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small", "efficientnet_b0", "vgg11",
         "alexnet", "squeezenet1_1", "densenet121", "shufflenet_v2_x1_0", "regnet_y_400mf",
-        "mnasnet0_5", "convnext_tiny", "resnext50_32x4d",
+        "mnasnet0_5", "convnext_tiny", "resnext50_32x4d", "mobilenet_v3_large", "regnet_x_400mf",
+        "wide_resnet50_2", "efficientnet_v2_s",
     )},
     "swin_t": _vision("swin_t"),
     "vit_b_16": _vision("vit_b_16", 224),
@@ -179,4 +180,10 @@ LARGE = {
     "mistral": _language("MistralConfig", "MistralForCausalLM", **_DECODER),
     "gemma": _language("GemmaConfig", "GemmaForCausalLM", head_dim=16, **_DECODER),
     "phi3": _language("Phi3Config", "Phi3ForCausalLM", pad_token_id=0, **_DECODER),
+    "qwen3": _language("Qwen3Config", "Qwen3ForCausalLM", head_dim=16, **_DECODER),
+    "olmo2": _language("Olmo2Config", "Olmo2ForCausalLM", pad_token_id=0, **_DECODER),
+    "granite": _language("GraniteConfig", "GraniteForCausalLM", pad_token_id=0, **_DECODER),
+    "starcoder2": _language("Starcoder2Config", "Starcoder2ForCausalLM", **_DECODER),
+    "cohere": _language("CohereConfig", "CohereForCausalLM", **_DECODER),
+    "glm": _language("GlmConfig", "GlmForCausalLM", pad_token_id=0, head_dim=16, **_DECODER),
 }  # fmt: skip

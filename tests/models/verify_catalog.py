@@ -59,7 +59,7 @@ _OTHERS = {
 }
 
 # Start of the tool's message that other sizes break an assumption of the export.
-_GUARD = "at these sizes other operators would run"
+_GUARD = "at these sizes the model would run other operators"
 # Deeper models run with few of their equal layers, and are extrapolated.
 _FULL_DEPTH = 12
 

@@ -189,6 +189,10 @@ static inline void pyro_json_classify(pyro_json_block *block, const char *at)
 static inline const char *pyro_json_scan_space(const char *at)
 {
     /* Usually there is no white space, or one blank after a comma or colon. */
+    if ((unsigned char)*at > ' ')
+        return at;
+    if (*at == ' ' && (unsigned char)at[1] > ' ')
+        return at + 1;
     if (!pyro_json_is_space(*at))
         return at;
     at++;
