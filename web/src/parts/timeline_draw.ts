@@ -30,7 +30,8 @@ export class Colours {
 
   constructor(private readonly timeline: Timeline) {}
 
-  private refresh(): void {
+  /** Once per frame: to ask for the theme takes longer than a slice may. */
+  refresh(): void {
     if (this.dark === isDark()) return;
     this.dark = isDark();
     this.css = [soft(), ...this.timeline.names.map(ofName), series(4), series(6)];
@@ -50,12 +51,10 @@ export class Colours {
   }
 
   text(slice: number): string {
-    this.refresh();
     return this.css[this.indexOf(slice)];
   }
 
   number(slice: number): number {
-    this.refresh();
     return this.numbers[this.indexOf(slice)];
   }
 }
@@ -76,12 +75,18 @@ export class Raster {
     this.pixels.fill(0);
   }
 
-  fill(x0: number, x1: number, y0: number, y1: number, colour: number): void {
+  /** Colours a few pixels of one line; `spread` copies the line downwards when its lane is done. */
+  fill(x0: number, x1: number, y: number, colour: number): void {
     const { width, height } = this.image!;
-    const left = Math.max(x0, 0);
-    const right = Math.min(x1, width);
-    if (left >= right) return;
-    for (let y = Math.max(y0, 0); y < Math.min(y1, height); y++) this.pixels.fill(colour, y * width + left, y * width + right);
+    if (y < 0 || y >= height) return;
+    const end = y * width + Math.min(x1, width);
+    for (let at = y * width + Math.max(x0, 0); at < end; at++) this.pixels[at] = colour;
+  }
+
+  spread(y0: number, y1: number): void {
+    const { width, height } = this.image!;
+    if (y0 < 0 || y0 >= height) return;
+    for (let y = y0 + 1; y < Math.min(y1, height); y++) this.pixels.copyWithin(y * width, y0 * width, (y0 + 1) * width);
   }
 
   drawOn(context: CanvasRenderingContext2D, x: number, width: number, height: number): void {
@@ -144,8 +149,9 @@ function rasterLane(scene: Scene, lane: Lane, raster: Raster, colours: Colours, 
     const x0 = Math.floor((start - view.from) * scale);
     const x1 = Math.max(Math.ceil((end - view.from) * scale), x0 + 1);
     if (x1 - x0 > WIDE * ratio) wide.push({ slice, x0: Math.max(GUTTER + x0 / ratio, GUTTER), x1: Math.min(GUTTER + x1 / ratio, width), y: lane.y });
-    else raster.fill(x0, x1, top, bottom, colours.number(slice));
+    else raster.fill(x0, x1, top, colours.number(slice));
   });
+  raster.spread(top, bottom);
   return wide;
 }
 
@@ -247,6 +253,7 @@ export function drawTimeline(context: CanvasRenderingContext2D, scene: Scene, wi
   context.textBaseline = "middle";
   drawRuler(context, view, width, scene.height);
   drawSteps(context, timeline, xOf, width);
+  colours.refresh();
   raster.begin(Math.max(Math.round((width - GUTTER) * ratio), 1), Math.round(scene.height * ratio));
   const wide = tracks.flatMap((track) => track.lanes.flatMap((lane) => rasterLane(scene, lane, raster, colours, width, ratio)));
   raster.drawOn(context, GUTTER, width - GUTTER, scene.height);
