@@ -106,6 +106,22 @@ def compare_memory(tool: str, name: str, optimizer: str = "sgd") -> dict[str, tu
     return found
 
 
+def compare_fit(tool: str, name: str) -> tuple[int, int]:
+    """Activations at the peak of a step with SGD: as `fit` predicts them, and really."""
+    torch.manual_seed(0)
+    module, inputs = training_models.LARGER_BY_NAME[name].make()
+    module.train()
+    with tempfile.TemporaryDirectory() as folder:
+        _program, path = export(module, inputs, folder)
+        command = [tool, "fit", str(path), "--on", "80GB", "--train", "--optimizer", "sgd"]
+        command += ["--format", "json"]
+        text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    parts = json.loads(text)["answers"][0]["peak_bytes"]
+    step = torch.optim.SGD(module.parameters(), lr=1e-3)
+    real = training_reference.step_memory(module, inputs, step)
+    return parts["activations"], real - parts["weights"] - parts["gradients"]
+
+
 def show_memory(tool: str, names: list[str], optimizer: str) -> int:
     """Prints a table; returns how many peaks are off by more than 5% (forward) or 10%."""
     failed = 0

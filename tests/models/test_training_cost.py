@@ -40,6 +40,12 @@ def test_peaks_are_those_of_a_real_step(name):
     assert found["blocks"][0] < found["step"][0]
 
 
+@pytest.mark.parametrize("name", MEMORY)
+def test_activations_of_fit_are_those_of_a_real_step(name):
+    predicted, real = compare_training.compare_fit(TOOL, name)
+    assert abs(predicted / real - 1) <= 0.1, (predicted, real)
+
+
 def test_python_returns_what_the_tool_prints(tmp_path):
     pyrometer = pytest.importorskip("pyrometer")
     module, inputs = training_models.BY_NAME["decoder"].make()
