@@ -6,9 +6,9 @@ the peak with torch.cuda.max_memory_allocated, and the largest batch under 16, 4
     scripts/train-memory-gpu.sh --seconds 140        starts nothing after that time
     scripts/train-memory-gpu.sh --limits 16 decoder  one limit, one model
 
-Needs only torch. Results are kept in build-gpu/train_memory.json (--again measures them anew). A batch
-is tried at the prediction, at 1/0.9 of it, and between. Exit status: 0 all hold, 1 some do not, 3
-some are missing.
+Needs only torch. Results are kept in build-gpu/train_memory.json (--again measures them anew). A
+batch is tried at the prediction, at 1/0.9 of it, and between. Exit status: 0 all hold, 1 some do
+not, 3 some are missing.
 """
 
 from __future__ import annotations
