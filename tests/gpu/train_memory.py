@@ -26,13 +26,13 @@ import torch
 import torch.utils.checkpoint
 from torch import nn
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests" / "models"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 
 import training_models as models
 
 import pyrometer
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 ALLOWED = 0.1
 LIMITS = (16, 40, 80)
 RESULTS = ROOT / "build-gpu" / "train_memory.json"
