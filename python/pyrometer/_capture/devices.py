@@ -99,8 +99,8 @@ class DevicePass:
             self.exported = None
 
 
-# Torch keeps what waits for CUDA for ever, with a stack of some kilobytes each. So only one call waits
-# there, and recordings that have ended are forgotten here.
+# Torch never drops a call that waits for CUDA, and keeps a stack of some kilobytes with each. So only
+# one call waits there, and this list drops recordings that have ended.
 _waiting: list[weakref.WeakMethod] = []
 _is_queued = False
 

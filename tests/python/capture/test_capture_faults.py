@@ -300,7 +300,7 @@ def test_a_thousand_times_on_and_off(tmp_path):
     before, files = resident_bytes(), len(os.listdir("/proc/self/fd"))
     for _ in range(900):
         once()
-    # Torch keeps for ever what waits for CUDA.
+    # Torch never drops what waits for CUDA.
     assert len(torch.cuda._queued_calls) == waiting
     assert resident_bytes() - before < 16 << 20
     assert len(os.listdir("/proc/self/fd")) == files
