@@ -55,7 +55,10 @@ static void assume_reserve(texts *t, const pyro_layout *layout)
     if (fit_gpus(layout) > NODE_GPUS)
         say(t, "communication: the time is that of the link inside a node; the network between "
                "nodes is slower");
-    say(t, "buffers: %lld MiB for workspaces of kernels%s", mebibytes(FIT_WORKSPACE_BYTES),
+    say(t, "buffers: %lld MiB for workspaces of kernels%s%s", mebibytes(FIT_WORKSPACE_BYTES),
+        fit_convolution_bytes(&t->run->load) > 0
+            ? ", copies of the input and result of the largest convolution"
+            : "",
         layout->data <= 1 || !t->run->load.train ? ""
         : layout->sharding >= PYRO_SHARDING_ZERO3
             ? ", the gathered weights of two blocks and of what is outside of blocks, and the "

@@ -124,13 +124,17 @@ int fit_rank(pyro_fit_rank *out, const fit_load *load, const pyro_layout *layout
 int fit_traffic(pyro_fit_traffic *out, const fit_load *load, const pyro_layout *layout,
                 const fit_setting *setting, int64_t stage, pyro_error *error);
 
+/* Input and result of the largest convolution: libraries may copy them into the layout that they
+ * compute in. */
+int64_t fit_convolution_bytes(const fit_load *load);
+
 /* The reserve that is assumed. */
 #define FIT_CONTEXT_BYTES (INT64_C(600) << 20)
 #define FIT_COMMUNICATOR_BYTES (INT64_C(400) << 20)
 #define FIT_WORKSPACE_BYTES (INT64_C(64) << 20)
 #define FIT_DRIVER_SHARE 0.01
 #define FIT_CORRECTED_SHARE 0.07 /* GDDR memory that holds its own check bits */
-#define FIT_FRAGMENTATION_SHARE 0.04
+#define FIT_FRAGMENTATION_SHARE 0.08
 
 /* Finds the cheapest layout (choose.c). `fits` says whether one fits; else `out` comes closest. */
 int fit_choose(pyro_layout *out, bool *fits, const fit_load *load, const fit_setting *setting,

@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "fit/fit.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* What of a step a rank's computation needs again and again. */
 typedef struct stage {
@@ -104,11 +105,24 @@ static int gathered_bytes(const stage *s, int64_t *weights, int64_t *gradients, 
     return PYRO_OK;
 }
 
+int64_t fit_convolution_bytes(const fit_load *load)
+{
+    const pyro_cost *cost = load->cost;
+    int64_t most = 0;
+    for (size_t i = 0; i < cost->node_count; i++) {
+        const pyro_work *work = &cost->nodes[i].work;
+        int64_t bytes = fit_sum(work->activation_read_bytes, work->written_bytes);
+        if (strcmp(cost->nodes[i].category, "convolution") == 0 && bytes > most)
+            most = bytes;
+    }
+    return most;
+}
+
 /* Workspaces and buckets stay; what is gathered or about to be sent is gone before the optimizer. */
 static int find_buffers(const stage *s, int64_t *steady, int64_t *passing, pyro_error *error)
 {
     int64_t weights = 0, gradients = 0;
-    *steady = FIT_WORKSPACE_BYTES;
+    *steady = fit_sum(FIT_WORKSPACE_BYTES, fit_convolution_bytes(s->load));
     *passing = 0;
     if (s->layout->data <= 1)
         return PYRO_OK;

@@ -19,13 +19,13 @@ are free.
   Activations  740.1 MiB    740.1 MiB       1.5%
   KV cache      1.00 GiB     1.00 GiB       2.1%
   Buffers       64.0 MiB     64.0 MiB       0.1%
-  Reserve       3.97 GiB     3.97 GiB       8.3%
+  Reserve       4.00 GiB     4.00 GiB       8.3%
   ----------------------------------------------
   Total                      20.7 GiB      43.2%
 
 Largest that fits, other sizes as above:
   Batch:                16
-  Sequence:             135,776 tokens, by memory alone
+  Sequence:             133,568 tokens, by memory alone
   Concurrency:          28 sequences in the KV cache
 
   One more measure             Saves     Total  Fits  How
@@ -33,7 +33,7 @@ Largest that fits, other sizes as above:
   linear layers in 8 bits   6.40 GiB  14.3 GiB  yes   quantisation
   linear layers in 4 bits   9.65 GiB  11.1 GiB  yes   quantisation
   KV cache in 8 bits       512.0 MiB  20.2 GiB  yes   --kv-cache fp8
-  twice the tensor ranks    7.93 GiB  12.8 GiB  yes   tp x 2
+  twice the tensor ranks    7.94 GiB  12.8 GiB  yes   tp x 2
 
 Assumptions:
   - KV cache: paged in blocks of 16 tokens; sliding windows are not used to
@@ -41,7 +41,7 @@ Assumptions:
   - activations: one forward pass over the batch (a prefill), without splitting
     prompts into chunks; logits of the last token of each sequence
   - reserve: 600 MiB for the CUDA context, 7% of the memory for the driver and
-    error correction, and 4% of activations and gradients for fragmentation;
+    error correction, and 8% of activations and gradients for fragmentation;
     --reserve replaces the first two
   - buffers: 64 MiB for workspaces of kernels
 
@@ -57,8 +57,8 @@ DOES IT FIT: llama3_70b on 2 x H100 SXM and 1 more
 
   Chip      GPUs  Layout   Fits       Used     Memory     Margin  Batch
   ---------------------------------------------------------------------
-  H100 SXM     2  tp=2     yes    68.6 GiB   80.0 GiB  +11.4 GiB     12
-  MI300X       1  one GPU  yes   136.0 GiB  192.0 GiB  +56.0 GiB     29
+  H100 SXM     2  tp=2     yes    68.6 GiB   80.0 GiB  +11.4 GiB     11
+  MI300X       1  one GPU  yes   136.0 GiB  192.0 GiB  +56.0 GiB     28
   Batch: the largest that fits. Details of the first chip:
 
 Yes, it fits. It needs 68.6 GiB on the fullest GPU, which has 80.0 GiB: 11.4 GiB
@@ -70,8 +70,8 @@ $ pyrometer fit resnet50 --on t4 --gpus 4 --train --batch 32 --parallel fsdp
 DOES IT FIT: resnet50 on 4 x T4
 ================================================================================
 
-Yes, it fits. It needs 5.00 GiB on the fullest GPU, which has 16.0 GiB: 11.0 GiB
-(68.8%) are free.
+Yes, it fits. It needs 5.24 GiB on the fullest GPU, which has 16.0 GiB: 10.8 GiB
+(67.2%) are free.
 
   Model:                resnet50, 25.56 M parameters, training with adamw,
                         checkpoint none, precision float32 as in the file
@@ -86,13 +86,13 @@ Yes, it fits. It needs 5.00 GiB on the fullest GPU, which has 16.0 GiB: 11.0 GiB
   Optimizer states    48.7 MiB     48.7 MiB       0.3%
   Optimizer scratch   24.4 MiB          0 B       0.0%
   Activations         2.58 GiB     2.58 GiB      16.2%
-  Buffers            141.0 MiB    141.0 MiB       0.9%
-  Reserve             2.20 GiB     2.20 GiB      13.8%
+  Buffers            288.0 MiB    288.0 MiB       1.8%
+  Reserve             2.30 GiB     2.30 GiB      14.4%
   ----------------------------------------------------
-  Total                            5.00 GiB      31.2%
+  Total                            5.24 GiB      32.8%
 
 Largest that fits, other sizes as above:
-  Batch:                163
+  Batch:                149
 
 Communication per step, sent by each GPU:
   Sent:                 219.4 MiB (data 219.4 MiB); 14.4 ms at the link's 16
@@ -100,32 +100,33 @@ Communication per step, sent by each GPU:
 
   One more measure             Saves     Total  Fits  How
   ------------------------------------------------------------------------
-  activation checkpointing  1.63 GiB  3.36 GiB  yes   --checkpoint blocks
-  8-bit optimizer states    36.3 MiB  4.96 GiB  yes   --optimizer adam8bit
-  bfloat16 for everything   1.39 GiB  3.60 GiB  yes   --precision bf16
-  LoRA adapters of rank 16  2.44 GiB  2.55 GiB  yes   --lora 16:.
-  optimizer on the host     48.7 MiB  4.95 GiB  yes   offloading
+  activation checkpointing  1.70 GiB  3.55 GiB  yes   --checkpoint blocks
+  8-bit optimizer states    36.3 MiB  5.21 GiB  yes   --optimizer adam8bit
+  bfloat16 for everything   1.52 GiB  3.73 GiB  yes   --precision bf16
+  LoRA adapters of rank 16  2.53 GiB  2.71 GiB  yes   --lora 16:.
+  optimizer on the host     48.7 MiB  5.19 GiB  yes   offloading
 
 Assumptions:
   - training: the loss is computed from the model's outputs without memory of
     its own; gradients are set to None before each step
   - reserve: 600 MiB for the CUDA context, 7% of the memory for the driver and
-    error correction, 400 MiB for NCCL per kind of parallelism, and 4% of
+    error correction, 400 MiB for NCCL per kind of parallelism, and 8% of
     activations and gradients for fragmentation; --reserve replaces the first
     three
-  - buffers: 64 MiB for workspaces of kernels, the gathered weights of two
-    blocks and of what is outside of blocks, and the gradients of one block
+  - buffers: 64 MiB for workspaces of kernels, copies of the input and result of
+    the largest convolution, the gathered weights of two blocks and of what is
+    outside of blocks, and the gradients of one block
 
 # It does not fit: what is missing, the fewest GPUs, and what would help.
 $ pyrometer fit llama3_8b --on 24GB --train --precision bf16 --seq 2048 | sed -n '5,6p;/One more/,/^$/p'
-No, it does not fit. It needs 76.9 GiB on the GPU, which has 24.0 GiB: 52.9 GiB
+No, it does not fit. It needs 78.1 GiB on the GPU, which has 24.0 GiB: 54.1 GiB
 are missing. The fewest GPUs that hold it: 4 x 24GB (tp=4).
   One more measure             Saves     Total  Fits  How
   ------------------------------------------------------------------------
-  8-bit optimizer states    29.8 GiB  47.1 GiB  no    --optimizer adam8bit
-  LoRA adapters of rank 16  49.0 GiB  27.8 GiB  no    --lora 16:.
-  optimizer on the host     44.9 GiB  31.9 GiB  no    offloading
-  twice the tensor ranks    37.6 GiB  39.3 GiB  no    tp x 2
+  8-bit optimizer states    30.3 GiB  47.7 GiB  no    --optimizer adam8bit
+  LoRA adapters of rank 16  49.8 GiB  28.3 GiB  no    --lora 16:.
+  optimizer on the host     45.5 GiB  32.5 GiB  no    offloading
+  twice the tensor ranks    38.2 GiB  39.9 GiB  no    tp x 2
 
 # Heads and words that ranks do not divide evenly are padded.
 $ pyrometer fit mixtral_8x7b --on h100 --parallel tp=3 --seq 512 | sed -n '/^Notes/,$p'
@@ -139,7 +140,7 @@ Notes:
 # For spreadsheets.
 $ pyrometer fit gpt2 --on t4 --format csv
 chip,memory_bytes,gpus,layout,fits,total_bytes,margin_bytes,largest_batch,largest_sequence,largest_concurrent,communication_bytes,weights,master_weights,gradients,optimizer_states,optimizer_scratch,activations,kv_cache,buffers,reserve
-T4,17179869184,1,one GPU,true,2412995910,14766873274,901,1024,1565,0,497759232,0,0,0,0,6686720,9437184,67108864,1832003910
+T4,17179869184,1,one GPU,true,2413263379,14766605805,887,1024,1565,0,497759232,0,0,0,0,6686720,9437184,67108864,1832271379
 
 # Exit code 1 where it does not fit, for scripts.
 $ pyrometer fit llama3_8b --on t4 --strict -q -o $TMP/fit.json

@@ -74,8 +74,8 @@ int pyro_walk_record_uncounted(pyro_walker *w, const pyro_frame *frame, const py
 int pyro_walk_visit(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                     bool is_control);
 
-/* Sets the flags of a node's call as in training (walk_training.c). */
-void pyro_walk_switch_to_training(pyro_walker *w, const pyro_node *node);
+/* Sets the flags of a node's call as in training, and off where a dropout drops nothing. */
+void pyro_walk_set_switches(pyro_walker *w, const pyro_node *node);
 
 /* True if a node calls graphs of its own (walk_control.c). */
 bool pyro_walk_has_subgraph(const pyro_node *node);

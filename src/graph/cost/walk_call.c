@@ -110,8 +110,7 @@ int pyro_walk_call(pyro_walker *w, const pyro_frame *frame, const pyro_node *nod
     if (!pyro_grow(&w->args, &w->arg_capacity, node->arg_count + 1u, sizeof *w->args) ||
         !pyro_grow(&w->tensors, &w->tensor_capacity, w->tensor_count + 1u, sizeof *w->tensors))
         return pyro_fail_memory(w->error);
-    if (w->cost->hooks && w->cost->hooks->training)
-        pyro_walk_switch_to_training(w, node);
+    pyro_walk_set_switches(w, node);
     size_t tensor = 0, integer = 0;
     for (uint32_t a = 0; a < node->arg_count; a++) {
         const pyro_arg *arg = &node->args[a];

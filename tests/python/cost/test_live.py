@@ -256,3 +256,13 @@ def test_the_numbers_of_torch(net, image):
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         net(image)
     assert pyrometer.cost(net, image, convention="torch").total_flops == counter.get_total_flops()
+
+
+def test_a_dropout_with_probability_0_is_free_in_training():
+    def cost_of(*between):
+        layers = nn.Sequential(nn.Linear(64, 64), *between, nn.Linear(64, 8)).train()
+        return pyrometer.cost(layers, torch.zeros(4, 64))
+
+    bare, zero, half = cost_of(), cost_of(nn.Dropout(0.0)), cost_of(nn.Dropout(0.5))
+    assert zero.total_flops == bare.total_flops < half.total_flops
+    assert zero.total_memory == bare.total_memory < half.total_memory

@@ -65,7 +65,7 @@ static void test_paths_and_unknown_ids_are_no_aliases(void **state)
                                         "net.py:build",
                                         "owner/",
                                         "/name",
-                                        "meta-llama/Llama-4-Scout-17B-16E",
+                                        "meta-llama/Llama-9-Scout-17B-16E",
                                         "-",
                                         "x/-._"};
     char longest[4096];
