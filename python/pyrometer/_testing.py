@@ -52,6 +52,7 @@ _PLACES = {
     "training": "pyrometer._training.profiler",
     "training_files": "pyrometer._training.files",
     "variants": "pyrometer._bench.variants",
+    "without_password": "pyrometer._history.history:_without_password",
 }
 
 

@@ -7,12 +7,12 @@ import zlib
 
 import pytest
 
-import pyrometer
+from pyrometer._testing import core
 
 
 def read_parts(page: str) -> list[tuple[dict, dict]]:
     """Description and result (as in JSON output) of every part of a page."""
-    if not pyrometer._core.page_is_available():
+    if not core.page_is_available():
         pytest.skip("this build has no page")
     packed = re.search(r'id="pyrometer-data">([^<]*)<', page).group(1)
     data = zlib.decompress(base64.b64decode(packed))

@@ -110,7 +110,10 @@ def test_run_is_as_python(tmp_path):
     assert ours.stdout.replace("True\nSource", "X\nSource") == plain.stdout.replace(
         "False\nSource", "X\nSource"
     )
-    assert ours.stderr == "pyrometer: recorded program.pyro; next: pyrometer trace program.pyro\n"
+    assert ours.stderr == (
+        "pyrometer: recorded program.pyro; next: pyrometer trace program.pyro, "
+        "or pyrometer serve for a browser\n"
+    )
     trace = pyrometer.trace(tmp_path / "program.pyro")
     assert trace.layers["path"] == ["", "0", "1"]
     assert trace.layers["backward_calls"][1] == 1

@@ -240,6 +240,6 @@ def test_aliases_of_timm_have_as_many_parameters(name, builtin):
 
 def test_unknown_ids_say_so():
     with pytest.raises(FileNotFoundError, match=r"not downloaded; nearest of family llama"):
-        pyrometer.cost("meta-llama/Llama-4-Scout-17B-16E")
+        pyrometer.cost("meta-llama/Llama-9-Scout-17B-16E")
     with pytest.raises(KeyError):
         pyrometer.MODEL_REGISTRY["nobody/nothing"]

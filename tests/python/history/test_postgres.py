@@ -145,14 +145,14 @@ def test_no_password_in_messages_or_process_lists(url, tmp_path):
 
 
 def test_bisect_from_python_hides_the_password():
-    from pyrometer._history.history import _without_password
+    from pyrometer._testing import without_password
 
-    assert _without_password("postgresql://u:a%40b@h/d?x=y") == (
+    assert without_password("postgresql://u:a%40b@h/d?x=y") == (
         "postgresql://u@h/d?x=y",
         {"PGPASSWORD": "a@b"},
     )
-    assert _without_password("postgresql://h:5432/d") == ("postgresql://h:5432/d", {})
-    assert _without_password("h.db") == ("h.db", {}) and _without_password(None) == (None, {})
+    assert without_password("postgresql://h:5432/d") == ("postgresql://h:5432/d", {})
+    assert without_password("h.db") == ("h.db", {}) and without_password(None) == (None, {})
 
 
 def test_a_server_that_goes_away(server, tmp_path):
