@@ -99,8 +99,8 @@ class DevicePass:
             self.exported = None
 
 
-# Torch never drops a call that waits for CUDA, and keeps a stack of some kilobytes with each. So only
-# one call waits there, and this list drops recordings that have ended.
+# Torch never drops a call that waits for CUDA, and keeps a stack of some kilobytes with each. So
+# only one call waits there, and this list drops recordings that have ended.
 _waiting: list[weakref.WeakMethod] = []
 _is_queued = False
 

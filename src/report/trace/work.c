@@ -80,20 +80,20 @@ static void cell_part(pyro_table *table, double share)
 }
 
 /* Work, shares and rates of a layer or op, which have these members alike. */
-#define ADD_WORK(t, row)                                                                           \
-    do {                                                                                           \
-        cell_amount(&(t)->table, (row)->flops, pyro_format_count);                                 \
-        cell_amount(&(t)->table, (row)->bytes, pyro_format_bytes);                                 \
-        if ((t)->has_shares) {                                                                     \
-            cell_part(&(t)->table, (row)->peak_share);                                             \
-            cell_part(&(t)->table, (row)->bandwidth_share);                                        \
-            cell_amount(&(t)->table, (row)->least_ns, pyro_format_duration);                       \
-            cell_amount(&(t)->table, (row)->lost_ns, pyro_format_duration);                        \
-        }                                                                                          \
-        if ((t)->has_rates) {                                                                      \
-            pyro_cell_rate(&(t)->table, (row)->flops_per_s);                                       \
-            pyro_cell_rate(&(t)->table, (row)->bytes_per_s);                                       \
-        }                                                                                          \
+#define ADD_WORK(t, row) \
+    do { \
+        cell_amount(&(t)->table, (row)->flops, pyro_format_count); \
+        cell_amount(&(t)->table, (row)->bytes, pyro_format_bytes); \
+        if ((t)->has_shares) { \
+            cell_part(&(t)->table, (row)->peak_share); \
+            cell_part(&(t)->table, (row)->bandwidth_share); \
+            cell_amount(&(t)->table, (row)->least_ns, pyro_format_duration); \
+            cell_amount(&(t)->table, (row)->lost_ns, pyro_format_duration); \
+        } \
+        if ((t)->has_rates) { \
+            pyro_cell_rate(&(t)->table, (row)->flops_per_s); \
+            pyro_cell_rate(&(t)->table, (row)->bytes_per_s); \
+        } \
     } while (0)
 
 static void add_layer(pyro_trace_writer *w, work_table *t, const pyro_layer_row *row)
