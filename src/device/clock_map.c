@@ -17,9 +17,10 @@ bool pyro_clock_map_read(pyro_clock_map *map, uint64_t (*now)(void), pyro_clock_
         uint64_t device = 0, before = now();
         if (!read(user, &device))
             return false;
-        uint64_t width = now() - before;
-        if (width < best.width)
-            best = (pyro_clock_pair){device, before + width / 2, width};
+        uint64_t passed = now() - before;
+        /* A coarse counter may not have moved: its tick counts too. */
+        if (passed + 1 < best.width)
+            best = (pyro_clock_pair){device, before + passed / 2, passed + 1};
     }
     pyro_clock_map_add(map, best);
     return true;
@@ -69,7 +70,7 @@ void pyro_clock_map_add(pyro_clock_map *map, pyro_clock_pair pair)
         map->count--;
     }
     map->pairs[map->count++] = pair;
-    uint64_t error = pair.width / 2 + off;
+    uint64_t error = (pair.width + 1) / 2 + off;
     map->widest = error > map->widest ? error : map->widest;
 }
 

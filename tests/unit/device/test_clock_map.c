@@ -117,8 +117,21 @@ static void test_the_quickest_reading_counts(void **state)
     unsigned readings = 0;
     assert_true(pyro_clock_map_read(&map, slow_now, read_device, &readings));
     assert_int_equal(map.count, 1);
-    assert_int_equal(map.pairs[0].width, 14);
+    assert_int_equal(map.pairs[0].width, 15); /* and a tick */
     assert_false(pyro_clock_map_read(&map, slow_now, read_nothing, NULL));
+}
+
+static uint64_t same_tick(void)
+{
+    return BASE;
+}
+
+static void test_a_counter_that_stands_still_has_an_error(void **state)
+{
+    (void)state;
+    unsigned readings = 0;
+    assert_true(pyro_clock_map_read(&map, same_tick, read_device, &readings));
+    assert_int_equal(pyro_clock_map_error(&map), 1);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -128,6 +141,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(test_a_replaced_clock_starts_over, forget),
     cmocka_unit_test_setup(test_the_recorders_own_clock, forget),
     cmocka_unit_test_setup(test_the_quickest_reading_counts, forget),
+    cmocka_unit_test_setup(test_a_counter_that_stands_still_has_an_error, forget),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
