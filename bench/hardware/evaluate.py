@@ -12,6 +12,7 @@ table is learnt from the traces of other families and other batch sizes, and pre
 """
 
 import argparse
+import gzip
 import importlib.util
 import json
 import math
@@ -164,15 +165,44 @@ def rank_correlation(pairs):
     return 1 - 6 * distance / (count * (count * count - 1))
 
 
+def add_launches(path):
+    """Adds launches to a trace that lacks those of the driver's interface (cuLaunchKernelEx), in
+    the op that the kernel names."""
+    with gzip.open(path, "rt") as file:
+        trace = json.load(file)
+    events, ops, launched, added = trace["traceEvents"], {}, set(), []
+    for event in events:
+        args = event.get("args") or {}
+        if event.get("cat") == "cpu_op" and "External id" in args:
+            ops[args["External id"]] = event
+        elif event.get("cat") in ("cuda_runtime", "cuda_driver"):
+            launched.add(args.get("correlation"))
+    for event in events:
+        args = event.get("args") or {}
+        op = ops.get(args.get("External id"))
+        is_work = event.get("cat") in ("kernel", "gpu_memset", "gpu_memcpy")
+        if op and is_work and args.get("correlation") not in launched:
+            place = {"pid": op["pid"], "tid": op["tid"], "ts": op["ts"] + min(op["dur"] / 2, 0.5)}
+            about = {key: args[key] for key in ("correlation", "External id")}
+            name = {"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernelEx", "dur": 0.005}
+            added.append({**name, **place, "args": about})
+    if added:
+        trace["traceEvents"] = events + added
+        with gzip.open(path, "wt", compresslevel=1) as file:
+            json.dump(trace, file)
+
+
 class Measured:
     """Cases of hardware/gpu.py, and tables learnt from some of them."""
 
-    def __init__(self, folder, tool, work):
+    def __init__(self, folder, tool, work, rebuild):
         self.tool, self.work = tool, work
         self.about = json.loads((folder / "cases.json").read_text())
         for path in sorted(folder.glob("traces-*.tar")):
             with tarfile.open(path) as tar:
                 tar.extractall(work, filter="data")
+        for path in work.glob("*.json.gz") if rebuild else ():
+            add_launches(path)
         self.cases = {
             key: case
             for key, case in self.about["cases"].items()
@@ -225,9 +255,31 @@ def evaluate(measured, key, *words):
         "least_share": total["least_ns"] / device,
         "rank": rank_correlation(layers),
         "step_ms": statistics.median(case["step_ms"]),
+        "family": case["family"],
+        "us_per_op": 1e3 * statistics.median(case["step_ms"]) / total["kernels"],
         "launch_ms": chip["launch_ns"] / 1e6,
         "bound": total["bound"],
     }
+
+
+def host_us(rows, family):
+    """The host's time per op: of launch-bound cases of other families."""
+    times = [
+        row["us_per_op"]
+        for row in rows
+        if row["family"] != family and row["step_ms"] > 1.5 * row["device_ms"]
+    ]
+    return statistics.median(times) if times else 10
+
+
+def show_launch_bound(rows):
+    """Cases whose step is much longer than the work of the device, and what they are called."""
+    waits = [row for row in rows if row["step_ms"] > 1.5 * row["device_ms"]]
+    busy = [row for row in rows if row["step_ms"] < 1.15 * row["device_ms"]]
+    print(
+        f"  launch-bound {len(waits)}, of them named {sum(r['bound'] == 'launch' for r in waits)}; "
+        f"not launch-bound {len(busy)}, of them named {sum(r['bound'] == 'launch' for r in busy)}"
+    )
 
 
 def summarise(name, rows):
@@ -246,20 +298,23 @@ def gpu(options):
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or pathlib.Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
-        measured = Measured(options.folder, options.tool, work)
+        measured = Measured(options.folder, options.tool, work, options.rebuild_launches)
         learnt, sheet = [], []
-        for key, case in measured.cases.items():
-            table = measured.table_without(case["family"], case["batch"])
-            learnt.append(evaluate(measured, key, "--learnt", table))
+        for key in measured.cases:
             sheet.append(evaluate(measured, key, "--no-learnt", "--no-calibration"))
+        for (key, case), sheet_row in zip(measured.cases.items(), sheet, strict=True):
+            table = measured.table_without(case["family"], case["batch"])
+            host = host_us(sheet, case["family"])
+            learnt.append(evaluate(measured, key, "--learnt", table, "--host-us", host))
             row = learnt[-1]
             print(
                 f"{key:36} device {row['device_ms']:9.3f} ms, predicted {row['predicted_ms']:9.3f} "
-                f"({row['error']:+.0%}), sheet {sheet[-1]['error']:+.0%}, "
+                f"({row['error']:+.0%}), sheet {sheet_row['error']:+.0%}, "
                 f"step {row['step_ms']:9.3f}, launches {row['launch_ms']:8.3f}, {row['bound']}",
                 flush=True,
             )
         summarise("learnt from other families and batch sizes", learnt)
+        show_launch_bound(learnt)
         summarise("data sheet alone", sheet)
         large = [row for row in sheet if row["batch"] == 64]
         if large:
@@ -277,6 +332,9 @@ def main():
     on_gpu = parts.add_parser("gpu")
     on_gpu.add_argument("folder", type=pathlib.Path)
     on_gpu.add_argument("--work", type=pathlib.Path, help="keep tables there")
+    on_gpu.add_argument(
+        "--rebuild-launches", action="store_true", help="traces lack launches by the driver"
+    )
     on_gpu.set_defaults(run=gpu)
     for part in (on_cpu, on_gpu):
         part.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))

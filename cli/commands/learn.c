@@ -20,6 +20,7 @@ typedef struct learn_values {
     pyro_words merged;
     bool show, shipped;
     int64_t top; /* -1: not given */
+    double thin;
     pyro_common common;
 } learn_values;
 
@@ -44,6 +45,13 @@ static const pyro_option learn_options[] = {
      .metavar = "NAME",
      .help = "Chip that the traces ran on, if they do not name it.",
      .default_text = "the device of the trace, or the processor of a recording"},
+    {.long_name = "thin",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(learn_values, thin),
+     .metavar = "PERCENT",
+     .help = "Leave out rows of the table that similar ones predict within PERCENT of their time.",
+     .minimum = 0.001,
+     .maximum = 100},
     {.long_name = "show",
      .kind = PYRO_OPTION_FLAG,
      .offset = offsetof(learn_values, show),
@@ -170,7 +178,11 @@ static int read_table(learn_run *run, pyro_error *error)
 static int write_table(learn_run *run, pyro_error *error)
 {
     pyro_buf text = PYRO_BUF_INIT;
-    int status = pyro_efficiency_write(run->table, &text, error);
+    int status = run->values->thin > 0
+                     ? pyro_efficiency_thin(run->table, run->values->thin / 100, error)
+                     : PYRO_OK;
+    if (status == PYRO_OK)
+        status = pyro_efficiency_write(run->table, &text, error);
     if (status == PYRO_OK)
         status = pyro_file_write_whole(run->path, text.data, text.length, true, error);
     pyro_buf_free(&text);

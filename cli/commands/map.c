@@ -13,22 +13,28 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_CHIPS = 64 };
+enum { MOST_CHIPS = 64, MOST_DEVICES = 100000 };
 
 typedef struct map_values {
     pyro_words on, prices;
     const char *against, *table, *peaks, *chips;
-    bool fused, tf32, without_learnt, without_calibration;
-    int parallel;
-    int64_t gpus, top;
-    double clock, power_cap;
+    const char *parallel;
+    bool fused, tf32, graphs, without_learnt, without_calibration;
+    int64_t gpus, top; /* gpus: 0 if not given */
+    double clock, power_cap, host_us;
     pyro_pricing pricing;
     pyro_training training;
     pyro_common common;
 } map_values;
 
-/* In the order of pyro_parallel. */
-static const char *const parallels[] = {"none", "data", "sharded", "tensor", "pipeline", NULL};
+/* How --parallel names what devices share: a word, or as fit has it with a number of devices. */
+static const struct {
+    const char *word, *letters;
+    pyro_parallel parallel;
+} parallels[] = {{"data", "dp", PYRO_PARALLEL_DATA},
+                 {"sharded", "fsdp", PYRO_PARALLEL_SHARDED},
+                 {"tensor", "tp", PYRO_PARALLEL_TENSOR},
+                 {"pipeline", "pp", PYRO_PARALLEL_PIPELINE}};
 
 static const pyro_option map_options[] = {
     {.long_name = "on",
@@ -57,17 +63,29 @@ static const pyro_option map_options[] = {
      .offset = offsetof(map_values, gpus),
      .metavar = "N",
      .help = "Number of devices.",
-     .default_text = "1",
+     .default_text = "that of --parallel, else 1",
      .minimum = 1,
-     .maximum = 100000},
+     .maximum = MOST_DEVICES},
     {.long_name = "parallel",
-     .kind = PYRO_OPTION_CHOICE,
+     .kind = PYRO_OPTION_STRING,
      .offset = offsetof(map_values, parallel),
      .metavar = "HOW",
      .help = "How devices share the work. data: each has the model and a batch; sharded: the same "
-             "with weights and states spread; tensor: products are split; pipeline: layers are.",
-     .default_text = "data",
-     .choices = parallels},
+             "with weights and states spread; tensor: products are split; pipeline: layers are. "
+             "dp=N, fsdp=N, tp=N and pp=N give the number of devices, too.",
+     .default_text = "data"},
+    {.long_name = "graphs",
+     .kind = PYRO_OPTION_FLAG,
+     .offset = offsetof(map_values, graphs),
+     .help = "CUDA graphs start the ops: the host's time per op does not count."},
+    {.long_name = "host-us",
+     .kind = PYRO_OPTION_NUMBER,
+     .offset = offsetof(map_values, host_us),
+     .metavar = "US",
+     .help = "Time of the host per op, in microseconds.",
+     .default_text = "10, a fast host with eager PyTorch",
+     .minimum = 0.001,
+     .maximum = 1e6},
     {.long_name = "price",
      .kind = PYRO_OPTION_LIST,
      .offset = offsetof(map_values, prices),
@@ -173,6 +191,37 @@ static int read_prices(map_run *run)
         if (!is_found)
             return pyro_common_complain("--price: %.60s is not in --on", text);
     }
+    return PYRO_EXIT_FINE;
+}
+
+/* "tensor" or "tp=4"; the number is that of --gpus. */
+static int read_parallel(map_run *run)
+{
+    const char *text = run->values->parallel ? run->values->parallel : "data";
+    size_t length = strcspn(text, "=");
+    char *end = NULL;
+    long long devices = text[length] ? strtoll(text + length + 1, &end, 10) : 0;
+    int64_t gpus = run->values->gpus;
+
+    bool is_number = !text[length] ||
+                     (end != text + length + 1 && !*end && devices >= 1 && devices <= MOST_DEVICES);
+    for (size_t i = 0; is_number && i < sizeof parallels / sizeof *parallels; i++) {
+        const char *names[] = {parallels[i].word, parallels[i].letters};
+        for (size_t n = 0; n < 2; n++)
+            if (strlen(names[n]) == length && strncmp(names[n], text, length) == 0)
+                run->options.parallel = parallels[i].parallel;
+    }
+    if (run->options.parallel == PYRO_PARALLEL_NONE)
+        return pyro_common_complain("--parallel: \"%.60s\" is not one of data, sharded, tensor, "
+                                    "pipeline, dp=N, fsdp=N, tp=N and pp=N",
+                                    text);
+    if (gpus && devices && gpus != devices)
+        return pyro_common_complain(
+            "--parallel %s and --gpus %lld name different numbers of devices", text,
+            (long long)gpus);
+    run->options.gpus = (int)(devices ? devices : gpus ? gpus : 1);
+    if (run->options.gpus == 1)
+        run->options.parallel = PYRO_PARALLEL_NONE;
     return PYRO_EXIT_FINE;
 }
 
@@ -282,6 +331,7 @@ static int map_all(map_run *run)
                                          .without_learnt = values->without_learnt,
                                          .without_calibration = values->without_calibration,
                                          .clock_share = values->clock / 100,
+                                         .host_ns = 1e3 * values->host_us,
                                          .power_cap_watts = values->power_cap};
     pyro_error error;
 
@@ -313,8 +363,7 @@ static int settle(map_run *run)
     run->options.train = values->training.train;
     run->options.fused = values->fused;
     run->options.tf32 = values->tf32;
-    run->options.gpus = (int)values->gpus;
-    run->options.parallel = values->gpus > 1 ? (pyro_parallel)values->parallel : PYRO_PARALLEL_NONE;
+    run->options.graphs = values->graphs || values->against; /* the device's times are compared */
     run->options.prices_per_hour = run->prices;
     run->options.find_saturation = !values->against && !values->pricing.decode;
     if (values->against && run->models.specs.count != 1)
@@ -323,14 +372,13 @@ static int settle(map_run *run)
         return pyro_common_complain("--fused predicts inference: not with --train");
     if (run->chips.specs.count > MOST_CHIPS)
         return pyro_common_complain("--on takes at most 64 chips");
-    return read_prices(run);
+    int exit_code = read_parallel(run);
+    return exit_code == PYRO_EXIT_FINE ? read_prices(run) : exit_code;
 }
 
 static int run_map(const pyro_command *command, int argc, char **argv)
 {
-    map_values values = {.parallel = PYRO_PARALLEL_DATA,
-                         .gpus = 1,
-                         .top = -1,
+    map_values values = {.top = -1,
                          .pricing = PYRO_PRICING_INIT,
                          .training = PYRO_TRAINING_INIT,
                          .common = PYRO_COMMON_INIT};

@@ -28,7 +28,7 @@ PYRO_API const char *pyro_parallel_name(pyro_parallel parallel);
 typedef enum pyro_map_bound {
     PYRO_MAP_COMPUTE,
     PYRO_MAP_MEMORY,
-    PYRO_MAP_LAUNCH, /* kernels too short to hide what starting them takes */
+    PYRO_MAP_LAUNCH, /* kernels too short to hide what the host needs to start them */
     PYRO_MAP_COMMUNICATION,
     PYRO_MAP_BOUND_COUNT
 } pyro_map_bound;
@@ -54,6 +54,7 @@ typedef struct pyro_mapper_options {
     bool without_learnt, without_calibration; /* ignore them */
     double clock_share; /* of the boost clock, at which the chips run; 0: 1 */
     double power_cap_watts; /* 0: the chip's own */
+    double host_ns; /* of the host per op; 0: 10 us, or a longer measured launch */
 } pyro_mapper_options;
 
 /*
@@ -108,6 +109,7 @@ typedef struct pyro_map_chip {
 typedef struct pyro_mapping {
     const char *model, *dtype, *phase; /* phase: "inference", "training", "decode", "run" */
     int64_t batch; /* 0: unknown */
+    int64_t sequence; /* tokens per sample of a language model; 0: none */
     int gpus;
     pyro_parallel parallel;
     bool fused;
@@ -124,6 +126,7 @@ typedef struct pyro_map_options {
     pyro_train_options training;
     bool fused; /* as `pyrometer fuse --strategy max` groups kernels */
     bool tf32; /* products of float32 use tensor cores */
+    bool graphs; /* CUDA graphs start ops: the host's time per op does not count */
     int gpus; /* 0: 1 */
     pyro_parallel parallel;
     bool find_saturation; /* prices the model at more batch sizes */

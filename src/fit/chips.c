@@ -29,20 +29,26 @@ static double driver_share(const char *name)
     return FIT_DRIVER_SHARE;
 }
 
-static int find_chip(fit_run *run, pyro_fit_answer *answer, const char *name, pyro_error *error)
+/* The list is freed before the answer: names are copied. */
+static int name_answer(fit_run *run, pyro_fit_answer *answer, const char *name, pyro_error *error)
 {
-    const pyro_chip *chip = pyro_chip_by_name(name);
+    answer->chip = pyro_arena_text(&run->fit->store->arena, name, strlen(name));
+    return answer->chip ? PYRO_OK : pyro_fail_memory(error);
+}
+
+static int find_chip(fit_run *run, pyro_fit_answer *answer, const pyro_chip_list *list,
+                     const char *name, pyro_error *error)
+{
+    const pyro_chip *chip = pyro_chip_list_find(list, name);
     if (chip && chip->memory_bytes > 0) {
-        answer->chip = chip->name;
         answer->memory_bytes = chip->memory_bytes;
         answer->link_bytes_per_s = chip->link_bytes_per_s;
         answer->driver_share = driver_share(chip->name);
-        return PYRO_OK;
+        return name_answer(run, answer, chip->name, error);
     }
     if (read_size(name, &answer->memory_bytes)) {
         answer->driver_share = FIT_DRIVER_SHARE;
-        answer->chip = pyro_arena_text(&run->fit->store->arena, name, strlen(name));
-        return answer->chip ? PYRO_OK : pyro_fail_memory(error);
+        return name_answer(run, answer, name, error);
     }
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                      "\"%.60s\" is no known chip: use a name such as h100, a100-80gb, l40s or "
@@ -63,11 +69,11 @@ int fit_find_chips(fit_run *run, pyro_error *error)
                                          sizeof *run->fit->answers);
     if (!run->fit->answers)
         return pyro_fail_memory(error);
-    for (size_t i = 0; i < options->chip_count; i++) {
-        int status = find_chip(run, &run->fit->answers[i], options->chips[i], error);
-        if (status < 0)
-            return status;
-    }
-    run->fit->answer_count = options->chip_count;
-    return PYRO_OK;
+    pyro_chip_list *list = NULL;
+    int status = pyro_chip_list_load(&list, NULL, error);
+    for (size_t i = 0; status == PYRO_OK && i < options->chip_count; i++)
+        status = find_chip(run, &run->fit->answers[i], list, options->chips[i], error);
+    pyro_chip_list_free(list);
+    run->fit->answer_count = status == PYRO_OK ? options->chip_count : 0;
+    return status;
 }

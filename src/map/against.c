@@ -65,7 +65,13 @@ static void add_times(pyro_map_chip *chip, const pyro_analysis *analysis, bool o
             layer->measured_ns = (layer->measured_ns > 0 ? layer->measured_ns : 0) + time;
     }
     chip->total.measured_ns = total;
-    chip->is_measured = true;
+}
+
+/* Whether the run, on `where` or an unknown chip (""), ran on this chip. */
+static bool ran_on(const pyro_map_chip *chip, const char *where, bool on_device)
+{
+    bool is_host = strcmp(chip->name, "host") == 0;
+    return on_device ? !where[0] || strcmp(chip->name, where) == 0 : is_host;
 }
 
 int pyro_map_against(pyro_mapping *map, pyro_model *model, pyro_trace *trace, pyro_error *error)
@@ -80,11 +86,17 @@ int pyro_map_against(pyro_mapping *map, pyro_model *model, pyro_trace *trace, py
     if (status != PYRO_OK)
         return status;
     if (!analysis->layer_count)
-        status = pyro_fail(error, PYRO_ERROR_UNSUPPORTED, "the trace has no layers");
+        status = pyro_fail(
+            error, PYRO_ERROR_UNSUPPORTED,
+            "the trace has no layers: record it with with_stack=True, or with pyrometer run");
     for (size_t i = 0; status == PYRO_OK && i < map->chip_count; i++)
         add_times(&map->chips[i], analysis, on_device, strcmp(map->phase, "training") == 0);
     pyro_error_clear(&unknown);
-    if (status == PYRO_OK && pyro_chip_of_trace(chip, trace, on_device, &unknown) == PYRO_OK)
+    if (pyro_chip_of_trace(chip, trace, on_device, &unknown) != PYRO_OK)
+        chip[0] = '\0';
+    for (size_t i = 0; status == PYRO_OK && i < map->chip_count; i++)
+        map->chips[i].is_measured = ran_on(&map->chips[i], chip, on_device);
+    if (status == PYRO_OK && chip[0])
         status = pyro_map_name_measured(map, chip, error);
     pyro_analysis_free(analysis);
     return status;

@@ -4,6 +4,7 @@
  */
 #include "map/internal.h"
 
+#include "predict/kernel_model.h"
 #include "predict/peaks.h"
 
 #include <math.h>
@@ -20,12 +21,19 @@
 static const struct {
     double compute, memory;
 } usual_shares[PYRO_WORK_KIND_COUNT] = {
-    [PYRO_WORK_GEMM] = {0.65, 0.7},        [PYRO_WORK_GEMV] = {0.5, 0.7},
-    [PYRO_WORK_CONV] = {0.45, 0.6},        [PYRO_WORK_ATTENTION] = {0.4, 0.6},
-    [PYRO_WORK_ELEMENTWISE] = {0.5, 0.75}, [PYRO_WORK_REDUCTION] = {0.5, 0.5},
-    [PYRO_WORK_NORM] = {0.5, 0.5},         [PYRO_WORK_SOFTMAX] = {0.5, 0.7},
-    [PYRO_WORK_EMBEDDING] = {0.5, 0.4},    [PYRO_WORK_COPY] = {0.5, 0.7},
+    [PYRO_WORK_GEMM] = {0.65, 0.7},
+    [PYRO_WORK_GEMV] = {0.5, 0.7},
+    [PYRO_WORK_CONV] = {0.45, 0.6},
+    [PYRO_WORK_ATTENTION] = {0.4, 0.6},
+    [PYRO_WORK_ELEMENTWISE] = {0.5, 0.75},
+    [PYRO_WORK_REDUCTION] = {0.5, 0.5},
+    [PYRO_WORK_NORM] = {0.5, 0.5},
+    [PYRO_WORK_SOFTMAX] = {0.5, 0.7},
+    [PYRO_WORK_EMBEDDING] = {0.5, 0.4},
+    [PYRO_WORK_COPY] = {0.5, 0.7},
     [PYRO_WORK_OTHER] = {0.3, 0.5},
+    [PYRO_WORK_CONV_BACKWARD] = {0.35, 0.5},
+    [PYRO_WORK_ATTENTION_BACKWARD] = {0.3, 0.5},
 };
 
 /* log spread of estimates without any measurement of such work. */
@@ -49,7 +57,7 @@ static double least_of(const pyro_mapped_chip *chip, const struct pyro_op_work *
     double peak = peak_of(chip, work), bandwidth = pyro_chip_bytes_per_s(&chip->chip);
     double flops = (double)work->flops;
     double bytes = larger(0, (double)work->bytes - (double)chip->chip.cache_bytes);
-    if (strcmp(work->kind, "conv") == 0 && work->k % 9 == 0)
+    if (strncmp(work->kind, "conv", 4) == 0 && work->k % 9 == 0)
         flops /= WINOGRAD;
     return 1e9 * larger(peak > 0 ? flops / peak : 0, bandwidth > 0 ? bytes / bandwidth : 0);
 }
@@ -106,6 +114,9 @@ static void from_rates(const pyro_mapped_chip *chip, const struct pyro_op_work *
     double compute = peak > 0 ? 1e9 * (double)work->flops / (peak * compute_share) : 0;
     double memory = bandwidth > 0 ? 1e9 * (double)work->bytes / (bandwidth * memory_share) : 0;
     double overhead = chip->is_host ? rates->launch_ns : LEAST_KERNEL_NS;
+    int dtype = pyro_efficiency_dtype(work->dtype);
+    if (!chip->is_host && dtype >= 0)
+        compute += pyro_wave_ns(&chip->chip, kind, dtype, (double)work->k);
     double busy = larger(compute, memory);
     out->time_ns = busy + overhead;
     out->spread = is_measured ? RATES_SPREAD : SHEET_SPREAD;

@@ -29,6 +29,7 @@ typedef struct pyro_map_work {
     size_t layer_count;
     int64_t memory_bytes, weight_bytes, gradient_bytes, state_bytes; /* 0: unknown */
     int64_t samples; /* of a step: the batch; 0: unknown */
+    int64_t sequence; /* tokens per sample; 0: none */
     double unpriced_ns; /* measured time without known work */
     const char *dtype;
 } pyro_map_work;
@@ -40,7 +41,7 @@ typedef struct pyro_mapped_chip {
     char key[PYRO_EFFICIENCY_TEXT]; /* of rows in both tables */
     bool is_host, is_known; /* is_known: the data sheet has figures */
     pyro_rates rates;       /* measured; zeros: not measured */
-    double launch_ns; /* between two launches; 0 on the host, where ops contain it */
+    double host_ns; /* of the host per op; 0 on the host itself, where ops contain it */
 } pyro_mapped_chip;
 
 struct pyro_mapper {

@@ -93,7 +93,7 @@ static int add_row(language *l, int64_t context, int64_t count, pyro_error *erro
         pyro_map_tokens *row = &l->map->chips[i].tokens[l->map->chips[i].token_count - 1];
         row->decode_per_s = (double)count / l->seconds[i];
         row->decode_ms = 1e3 * l->seconds[i];
-        row->fits &= l->fits[i];
+        row->fits = l->fits[i]; /* prompts can be read one after another */
     }
     return status;
 }
@@ -112,6 +112,7 @@ int pyro_map_language(pyro_mapping *map, const pyro_mapper *mapper, pyro_model *
     int status = PYRO_OK;
 
     l.options.train = false;
+    l.options.graphs = true; /* servers start one graph per token */
     l.seconds = pyro_arena_array(arena, map->chip_count + 1, sizeof *l.seconds);
     l.fits = pyro_arena_array(arena, map->chip_count + 1, sizeof *l.fits);
     if (!l.seconds || !l.fits)

@@ -112,6 +112,7 @@ static int predict(pyro_mapping *map, const pyro_mapper *mapper, const pyro_map_
     }
     map->dtype = work->dtype;
     map->batch = work->samples;
+    map->sequence = work->sequence;
     return keep_names(map, work) ? PYRO_OK : pyro_fail_memory(error);
 }
 

@@ -133,23 +133,29 @@ static int64_t bytes_of(const pyro_work *work)
     return work->activation_read_bytes + work->weight_read_bytes + work->written_bytes;
 }
 
-/* The backward of a product is two products of its size; of other work, one kernel. */
+typedef enum training_pass { PASS_FORWARD, PASS_RECOMPUTE, PASS_BACKWARD } training_pass;
+
+/* The backward of a matrix product is two products of its size; of other work, one kernel. */
 static bool add_pass(collector *c, const pyro_cost *cost, size_t node, const pyro_work *work,
-                     bool is_backward)
+                     training_pass pass)
 {
     double times = (double)cost->nodes[node].times;
     const struct pyro_op_work *forward = &c->nodes[node].work;
-    int parts = is_backward && is_product(forward->kind) && work->macs > cost->nodes[node].work.macs
+    pyro_work_kind kind = pyro_work_kind_from_name(forward->kind);
+    kind = pass == PASS_BACKWARD ? pyro_work_kind_of_backward(kind) : kind;
+    int parts = pass == PASS_BACKWARD && is_product(pyro_work_kind_name(kind)) &&
+                        work->macs > cost->nodes[node].work.macs
                     ? 2
                     : 1;
     pyro_map_item item = {.work = *forward,
                           .layer = layer_of(cost, node),
-                          .is_backward = is_backward,
+                          .is_backward = pass != PASS_FORWARD,
                           .times = times * parts,
                           .kernels = 1,
                           .measured_ns = -1};
     if (work->flops <= 0 && bytes_of(work) <= 0)
         return true;
+    item.work.kind = pyro_work_kind_name(kind);
     item.work.flops = (uint64_t)((double)work->flops / item.times);
     item.work.bytes = (uint64_t)((double)bytes_of(work) / item.times);
     return item.work.bytes == 0 || pyro_map_work_add(c->out, &item);
@@ -180,9 +186,9 @@ static int add_training(collector *c, pyro_model *model, const pyro_cost_options
     bool done = true;
 
     for (size_t i = 0; node && done && i < nodes && i < c->count; i++)
-        done = !c->nodes[i].has_work || (add_pass(c, cost, i, &node[i].forward, false) &&
-                                         add_pass(c, cost, i, &node[i].recompute, true) &&
-                                         add_pass(c, cost, i, &node[i].backward, true));
+        done = !c->nodes[i].has_work || (add_pass(c, cost, i, &node[i].forward, PASS_FORWARD) &&
+                                         add_pass(c, cost, i, &node[i].recompute, PASS_RECOMPUTE) &&
+                                         add_pass(c, cost, i, &node[i].backward, PASS_BACKWARD));
     for (size_t i = 0; layer && done && i < layers && i < c->out->layer_count; i++)
         done = add_optimizer(c, c->out->dtype, (uint32_t)i, &layer[i].optimizer);
     if (status == PYRO_OK && done) {
@@ -247,8 +253,10 @@ int pyro_map_work_of_model(pyro_map_work *out, pyro_model *model,
         status = options->train ? add_training(&c, model, cost_options, cost, error)
                                 : add_forward(&c, cost, error);
     if (status == PYRO_OK && pyro_model_input_count(model) > 0 &&
-        pyro_model_input(model, 0, &input, error) == PYRO_OK && input.rank > 0)
+        pyro_model_input(model, 0, &input, error) == PYRO_OK && input.rank > 0) {
         out->samples = input.dims[0];
+        out->sequence = input.rank == 2 && strncmp(input.dtype, "int", 3) == 0 ? input.dims[1] : 0;
+    }
     if (status == PYRO_OK)
         mark_sums(out);
     free(c.nodes);

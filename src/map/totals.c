@@ -78,20 +78,24 @@ static void set_row(pyro_map_row *row, const sum *s, const pyro_mapped_chip *chi
     set_energy(row, chip, 1);
 }
 
-/* The host launches kernels one by one: where that takes longer, the device waits. */
-static void add_launches(pyro_map_chip *out, const pyro_mapped_chip *chip)
+/* The host starts ops one by one: where that takes longer, the device waits. Measured times are the
+ * device's own, and so is the time beside them. */
+static void add_launches(pyro_map_chip *out, const pyro_mapped_chip *chip,
+                         const pyro_map_options *options)
 {
     pyro_map_row *total = &out->total;
     out->device_ns = total->time_ns;
-    out->launch_ns = total->kernels * chip->launch_ns;
+    out->launch_ns = options->graphs ? 0 : total->kernels * chip->host_ns;
     if (out->launch_ns <= out->device_ns)
+        return;
+    total->bound = PYRO_MAP_LAUNCH;
+    if (total->measured_ns >= 0)
         return;
     double factor = out->launch_ns / fmax(out->device_ns, 1);
     total->time_ns *= factor;
     total->low_ns = fmax(total->low_ns, out->launch_ns * 0.7);
     total->high_ns = fmax(total->high_ns, out->launch_ns * 1.4);
     total->utilisation /= factor;
-    total->bound = PYRO_MAP_LAUNCH;
 }
 
 static void set_memory(pyro_map_chip *out, const pyro_mapped_chip *chip, const pyro_map_work *work)
@@ -134,7 +138,7 @@ bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *
     set_row(&out->total, &total, chip);
     out->total.name = "total";
     out->unpriced_ns = work->unpriced_ns;
-    add_launches(out, chip);
+    add_launches(out, chip, options);
     set_memory(out, chip, work);
     pyro_map_parallel(out, chip, work, options, backward_ns);
     int gpus = options->gpus > 1 ? options->gpus : 1;

@@ -2,6 +2,7 @@
 #include "predict/describe.h"
 
 #include "base/checked.h"
+#include "graph/call.h"
 #include "graph/cost/cost.h"
 
 #include <string.h>
@@ -18,6 +19,8 @@ static const char *const kind_names[PYRO_WORK_KIND_COUNT] = {
     [PYRO_WORK_EMBEDDING] = "embedding",
     [PYRO_WORK_COPY] = "copy",
     [PYRO_WORK_OTHER] = "other",
+    [PYRO_WORK_CONV_BACKWARD] = "conv_backward",
+    [PYRO_WORK_ATTENTION_BACKWARD] = "attention_backward",
 };
 
 const char *pyro_work_kind_name(pyro_work_kind kind)
@@ -33,16 +36,35 @@ pyro_work_kind pyro_work_kind_from_name(const char *name)
     return (pyro_work_kind)kind;
 }
 
+pyro_work_kind pyro_work_kind_of_backward(pyro_work_kind kind)
+{
+    return kind == PYRO_WORK_CONV        ? PYRO_WORK_CONV_BACKWARD
+           : kind == PYRO_WORK_ATTENTION ? PYRO_WORK_ATTENTION_BACKWARD
+                                         : kind;
+}
+
+pyro_work_kind pyro_work_kind_of_forward(pyro_work_kind kind)
+{
+    return kind == PYRO_WORK_CONV_BACKWARD        ? PYRO_WORK_CONV
+           : kind == PYRO_WORK_ATTENTION_BACKWARD ? PYRO_WORK_ATTENTION
+                                                  : kind;
+}
+
+static bool is_backward(const pyro_op *op)
+{
+    return strstr(op->label, "Backward") != NULL;
+}
+
 /* PYRO_WORK_KIND_COUNT: it moves nothing. */
 static pyro_work_kind kind_of(const pyro_op *op)
 {
     switch (op->category) {
     case PYRO_CATEGORY_CONVOLUTION:
-        return PYRO_WORK_CONV;
+        return is_backward(op) ? PYRO_WORK_CONV_BACKWARD : PYRO_WORK_CONV;
     case PYRO_CATEGORY_MATMUL:
         return PYRO_WORK_GEMM;
     case PYRO_CATEGORY_ATTENTION:
-        return PYRO_WORK_ATTENTION;
+        return is_backward(op) ? PYRO_WORK_ATTENTION_BACKWARD : PYRO_WORK_ATTENTION;
     case PYRO_CATEGORY_NORM:
         return PYRO_WORK_NORM;
     case PYRO_CATEGORY_ACTIVATION:
@@ -87,21 +109,45 @@ static void set_product(struct pyro_op_work *work, int64_t macs, int64_t m, int6
     }
 }
 
+/* Into how many products a convolution with `channels` outputs falls, by its input and weight. */
+static int64_t groups_of(const pyro_tensor *input, const pyro_tensor *weight, int64_t channels)
+{
+    if (!input || !weight || input->rank < 2 || weight->rank < 2 || weight->dims[1] <= 0 ||
+        weight->dims[0] != channels || input->dims[1] % weight->dims[1] != 0)
+        return 1;
+    int64_t groups = input->dims[1] / weight->dims[1];
+    return groups > 0 && channels % groups == 0 ? groups : 1;
+}
+
+/* Both passes have the sizes of the forward: a product per group, over the output's places. */
+static void set_convolution(struct pyro_op_work *work, const pyro_call *call, int64_t macs,
+                            bool backward, const pyro_tensor *output)
+{
+    int64_t channels = output->dims[output->rank > 1];
+    int64_t groups = groups_of(pyro_call_tensor(call, "input", backward),
+                               pyro_call_tensor(call, "weight", backward ? 2 : 1), channels);
+    if (channels > 0)
+        set_product(work, backward ? macs / 2 : macs, output->elements / channels * groups,
+                    channels / groups);
+}
+
 static void set_sizes(struct pyro_op_work *work, pyro_work_kind kind, const pyro_call *call,
                       int64_t macs)
 {
-    const pyro_tensor *tensor = call->output_count && call->outputs[0].dims ? &call->outputs[0]
-                                                                            : first_tensor(call);
+    bool backward = is_backward(call->op);
+    const pyro_tensor *tensor = !backward && call->output_count && call->outputs[0].dims
+                                    ? &call->outputs[0]
+                                    : first_tensor(call);
     if (!tensor || !tensor->dims || !tensor->rank || tensor->elements <= 0)
         return;
     int64_t last = tensor->dims[tensor->rank - 1];
-    if (kind == PYRO_WORK_CONV) {
-        int64_t channels = tensor->dims[tensor->rank > 1];
-        set_product(work, macs, channels > 0 ? tensor->elements / channels : 0, channels);
-    } else if (kind == PYRO_WORK_ATTENTION && last > 0) {
+    if (pyro_work_kind_of_forward(kind) == PYRO_WORK_CONV) {
+        set_convolution(work, call, macs, backward, tensor);
+    } else if (pyro_work_kind_of_forward(kind) == PYRO_WORK_ATTENTION && last > 0) {
         work->m = tensor->elements / last;
         work->k = last;
-        work->n = macs / (2 * tensor->elements); /* two products per query and key */
+        /* Per query and key the forward has two products, the backward five. */
+        work->n = macs / ((backward ? 5 : 2) * tensor->elements);
     } else if (kind == PYRO_WORK_GEMM && last > 0) {
         set_product(work, macs, tensor->elements / last, last);
     }

@@ -87,6 +87,9 @@ char *pyro_efficiency_user_path(void);
 /* Appends the table as JSON; equal tables give equal bytes. Sorts the rows: prepare again. */
 int pyro_efficiency_write(pyro_efficiency_table *table, pyro_buf *buf, pyro_error *error);
 
+/* Leaves out rows that similar ones predict within a share of their time, such as 0.1. */
+int pyro_efficiency_thin(pyro_efficiency_table *table, double tolerance, pyro_error *error);
+
 /* Prepares for lookups: call it after the last addition. */
 int pyro_efficiency_prepare(pyro_efficiency_table *table, pyro_error *error);
 /*

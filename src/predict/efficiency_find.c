@@ -295,6 +295,19 @@ static bool look_up(const pyro_efficiency_table *table, uint32_t chip, int kind,
     return follow_curve(table, chip, kind, ANY_DTYPE, size, out);
 }
 
+/* Gradients of a kind that was never seen take the share of the peak that the forward takes. */
+static bool look_up_kinds(const pyro_efficiency_table *table, uint32_t chip, pyro_work_kind *kind,
+                          int dtype, const struct pyro_op_work *work, double size, estimate *out)
+{
+    if (look_up(table, chip, *kind, dtype, work, size, out))
+        return true;
+    pyro_work_kind forward = pyro_work_kind_of_forward(*kind);
+    if (forward == *kind)
+        return false;
+    *kind = forward;
+    return look_up(table, chip, forward, dtype, work, size, out);
+}
+
 bool pyro_efficiency_find(const pyro_efficiency_table *table, const struct pyro_op_work *work,
                           const char *chip, struct pyro_efficiency *out)
 {
@@ -310,7 +323,7 @@ bool pyro_efficiency_find(const pyro_efficiency_table *table, const struct pyro_
     const pyro_efficiency_chip_facts *facts = &table->facts[id];
     double flops = (double)work->flops, bytes = (double)work->bytes;
     double size = size_log(facts, dtype, log2(fmax(flops, 1)), log2(fmax(bytes, 1)));
-    if (!look_up(table, id, kind, dtype, work, size, &found))
+    if (!look_up_kinds(table, id, &kind, dtype, work, size, &found))
         return false;
     double peak = facts->chip ? pyro_peak_of_type(facts->chip, dtype) : 0;
     double bandwidth = facts->chip ? pyro_chip_bytes_per_s(facts->chip) : 0;

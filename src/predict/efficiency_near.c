@@ -1,27 +1,19 @@
 /*
  * Estimates from the most similar rows of a kind. Each row has a residual: how much longer it took
- * than a simple model of the chip says. The residuals of the nearest rows, by sizes and type, are
+ * than a simple model of the chip (kernel_model.h) says. The residuals of the nearest rows, by sizes and type, are
  * averaged and added to what the model says for the work. Walks all rows of a kind, so large tables
  * use buckets alone (efficiency_find.c).
  */
 #include "predict/efficiency_table.h"
 
 #include "base/error.h"
-#include "hardware/hardware.h"
-#include "predict/peaks.h"
+#include "predict/kernel_model.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 enum { NEAREST = 8, MOST_ROWS = 4096 };
 
-/* The model: some overhead, and usual shares of peaks; a processor gets common figures. */
-#define OVERHEAD_NS 2500.0
-#define COMPUTE_SHARE 0.6
-#define MEMORY_SHARE 0.7
-#define PROCESSOR_OVERHEAD_NS 1000.0
-#define PROCESSOR_FLOPS_PER_S 1e11
-#define PROCESSOR_BYTES_PER_S 1e10
 /* Of squared distances: amounts of work count most, then columns and depth of products. */
 static const double weights[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = 0.05,
                                                 [PYRO_SIZE_N] = 0.2,
@@ -36,16 +28,18 @@ static const double weights[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = 0.05,
 
 struct pyro_near_row {
     double features[PYRO_SIZE_COUNT], residual;
+    uint32_t row; /* of the table */
     uint8_t dtype;
+    bool is_left_out; /* while a table is thinned */
 };
 
-static double model_log(const pyro_chip *chip, int dtype, double flops_log, double bytes_log)
+/* log2 ns that the model says; the depth of products is known by its bucket. */
+static double model_log(const pyro_chip *chip, int kind, int dtype, double flops_log,
+                        double bytes_log, uint8_t depth)
 {
-    double peak = chip ? pyro_peak_of_type(chip, dtype) : PROCESSOR_FLOPS_PER_S;
-    double bandwidth = chip ? pyro_chip_bytes_per_s(chip) : PROCESSOR_BYTES_PER_S;
-    double compute = peak > 0 ? exp2(flops_log) / (peak * COMPUTE_SHARE) : 0;
-    double memory = bandwidth > 0 ? exp2(bytes_log) / (bandwidth * MEMORY_SHARE) : 0;
-    return log2((chip ? OVERHEAD_NS : PROCESSOR_OVERHEAD_NS) + 1e9 * fmax(compute, memory));
+    return log2(pyro_kernel_model_ns(chip, (pyro_work_kind)kind, dtype, exp2(flops_log),
+                                     exp2(bytes_log),
+                                     depth == PYRO_SIZE_NONE ? 0 : exp2((depth + 0.5) / 2)));
 }
 
 static void set_features(double features[PYRO_SIZE_COUNT], const uint8_t sizes[PYRO_SIZE_COUNT],
@@ -69,8 +63,10 @@ static void add_row(pyro_efficiency_table *table, const pyro_efficiency_row *row
     double flops = (double)row->flops_log / unit, bytes = (double)row->bytes_log / unit;
     set_features(near->features, row->sizes, flops, bytes);
     near->dtype = row->dtype;
-    near->residual = (double)row->time_log / unit -
-                     model_log(table->facts[row->chip].chip, row->dtype, flops, bytes);
+    near->row = (uint32_t)(row - table->rows);
+    near->residual = (double)row->time_log / unit - model_log(table->facts[row->chip].chip,
+                                                              row->kind, row->dtype, flops, bytes,
+                                                              row->sizes[PYRO_SIZE_K]);
 }
 
 /* Sorts the rows by chip and kind. Groups with too many rows are left empty. */
@@ -123,6 +119,41 @@ static void keep(nearest *near, double distance, double residual, bool is_other_
     near->is_other_type[at] = is_other_type;
 }
 
+/* Of the rows from `begin` to `end`, without `skipped` (NULL: none) and those that are left out. */
+static nearest find_nearest(const pyro_efficiency_table *table, size_t begin, size_t end,
+                            const double features[PYRO_SIZE_COUNT], int dtype,
+                            const struct pyro_near_row *skipped)
+{
+    nearest near = {.count = 0};
+    for (size_t i = begin; i < end; i++) {
+        const struct pyro_near_row *row = &table->near_rows[i];
+        double distance = row->dtype == dtype ? 0 : OTHER_TYPE;
+        if (row->is_left_out || row == skipped)
+            continue;
+        for (int f = 0; f < PYRO_SIZE_COUNT; f++)
+            distance += weights[f] * (row->features[f] - features[f]) *
+                        (row->features[f] - features[f]);
+        if (near.count < NEAREST || distance < near.distance[NEAREST - 1])
+            keep(&near, distance, row->residual, row->dtype != dtype);
+    }
+    return near;
+}
+
+/* The mean of their residuals, and its variance: the nearest count most. */
+static double mean_residual(const nearest *near, double *variance)
+{
+    double sum = 0, mean = 0, squares = 0;
+    for (int i = 0; i < near->count; i++) {
+        double weight = pow(SOFTENING + near->distance[i], -STEEPNESS);
+        sum += weight;
+        mean += weight * near->residual[i];
+        squares += weight * near->residual[i] * near->residual[i];
+    }
+    mean /= sum;
+    *variance = fmax(squares / sum - mean * mean, 0);
+    return mean;
+}
+
 bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip, int kind,
                                int dtype, const struct pyro_op_work *work,
                                struct pyro_near_estimate *out)
@@ -130,35 +161,59 @@ bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip
     size_t group = (size_t)chip * 16 + (size_t)kind;
     size_t begin = table->near_first[group], end = table->near_first[group + 1];
     double flops = log2(fmax((double)work->flops, 1)), bytes = log2(fmax((double)work->bytes, 1));
-    double features[PYRO_SIZE_COUNT], sum = 0, mean = 0, variance = 0;
+    double features[PYRO_SIZE_COUNT], variance;
     uint8_t sizes[PYRO_SIZE_COUNT];
-    nearest near = {.count = 0};
 
     if (begin == end)
         return false;
     pyro_efficiency_sizes(sizes, work);
     set_features(features, sizes, flops, bytes);
-    for (size_t i = begin; i < end; i++) {
-        const struct pyro_near_row *row = &table->near_rows[i];
-        double distance = row->dtype == dtype ? 0 : OTHER_TYPE;
-        for (int f = 0; f < PYRO_SIZE_COUNT; f++)
-            distance += weights[f] * (row->features[f] - features[f]) *
-                        (row->features[f] - features[f]);
-        if (near.count < NEAREST || distance < near.distance[NEAREST - 1])
-            keep(&near, distance, row->residual, row->dtype != dtype);
-    }
-    for (int i = 0; i < near.count; i++) {
-        double weight = pow(SOFTENING + near.distance[i], -STEEPNESS);
-        sum += weight;
-        mean += weight * near.residual[i];
-        variance += weight * near.residual[i] * near.residual[i];
-    }
-    mean /= sum;
-    out->time_log = mean + model_log(table->facts[chip].chip, dtype, flops, bytes);
-    out->spread = sqrt(fmax(variance / sum - mean * mean, 0) + LEAST_VARIANCE +
-                       VARIANCE_PER_DISTANCE * near.distance[0]);
+    nearest near = find_nearest(table, begin, end, features, dtype, NULL);
+    double mean = mean_residual(&near, &variance);
+    out->time_log = mean + model_log(table->facts[chip].chip, kind, dtype, flops, bytes,
+                                     sizes[PYRO_SIZE_K]);
+    out->spread = sqrt(variance + LEAST_VARIANCE + VARIANCE_PER_DISTANCE * near.distance[0]);
     out->distance = near.distance[0];
     out->samples = near.count;
     out->is_other_type = near.is_other_type[0];
     return true;
+}
+
+/* Marks rows of a group that the remaining ones predict; keeps enough of them for an estimate. */
+static void thin_group(pyro_efficiency_table *table, size_t begin, size_t end, double tolerance_log)
+{
+    for (size_t i = begin; i < end; i++) {
+        struct pyro_near_row *row = &table->near_rows[i];
+        nearest near = find_nearest(table, begin, end, row->features, row->dtype, row);
+        double variance;
+        if (near.count == NEAREST && !near.is_other_type[0])
+            row->is_left_out = fabs(mean_residual(&near, &variance) - row->residual) <=
+                               tolerance_log;
+    }
+}
+
+int pyro_efficiency_thin(pyro_efficiency_table *table, double tolerance, pyro_error *error)
+{
+    int status = pyro_efficiency_prepare(table, error);
+    bool *left_out = calloc(table->count + 1, sizeof *left_out);
+    size_t groups = table->chips.count * 16, count = table->count;
+
+    if (status != PYRO_OK || !left_out) {
+        free(left_out);
+        return status != PYRO_OK ? status : pyro_fail_memory(error);
+    }
+    for (size_t g = 0; g < groups; g++)
+        thin_group(table, table->near_first[g], table->near_first[g + 1], log2(1 + tolerance));
+    for (size_t i = 0; i < table->near_first[groups]; i++)
+        left_out[table->near_rows[i].row] = table->near_rows[i].is_left_out;
+    pyro_map_free(&table->by_key);
+    table->by_key = (pyro_map)PYRO_MAP_INIT;
+    table->count = 0;
+    for (size_t i = 0; status == PYRO_OK && i < count; i++) {
+        pyro_efficiency_row row = table->rows[i];
+        if (!left_out[i])
+            status = pyro_efficiency_add_row(table, &row, error);
+    }
+    free(left_out);
+    return status;
 }

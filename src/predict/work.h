@@ -7,7 +7,7 @@
 
 struct pyro_op_work {
     /* "gemm", "gemv", "conv", "attention", "elementwise", "reduction", "norm", "softmax",
-     * "embedding", "copy", "other" */
+     * "embedding", "copy", "other", "conv_backward", "attention_backward" */
     const char *kind;
     const char *dtype; /* "float32", "tf32", "bfloat16", ... */
     uint64_t flops;

@@ -50,6 +50,9 @@ $ mkdir -p $TMP/config/pyrometer && cp $TMP/own.json $TMP/config/pyrometer/hardw
 $ XDG_CONFIG_HOME=$TMP/config pyrometer hardware --format csv | sed -n 2p
 Lab H100,34,67,494.5,989.5,989.5,1979,0,1979,3350,500,85899345920,52428800,4.5e+11,the user's file
 
+$ XDG_CONFIG_HOME=$TMP/config pyrometer fit resnet18 --on 'lab h100' | sed -n 2p
+DOES IT FIT: resnet18 on 1 x Lab H100
+
 # What is refused.
 $ pyrometer hardware h1
 pyrometer: unknown chip "h1" ('pyrometer hardware' lists them)

@@ -106,8 +106,8 @@ def convolutions(bench: Any, dtype: Any) -> Iterator[Case]:
             depth = inputs // groups * kernel * kernel
             row = {
                 "kind": "conv",
-                "m": places,
-                "n": outputs,
+                "m": places * groups,
+                "n": outputs // groups,
                 "k": depth,
                 "flops": 2 * places * outputs * depth,
                 "bytes": dtype.itemsize * (x.numel() + w.numel() + places * outputs),

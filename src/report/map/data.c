@@ -102,6 +102,7 @@ static void write_map(pyro_json_writer *w, const pyro_mapping *map)
     pyro_json_member_string(w, "phase", map->phase);
     pyro_json_member_string(w, "dtype", map->dtype);
     member(w, "batch", map->batch > 0 ? (double)map->batch : -1);
+    member(w, "sequence", map->sequence > 0 ? (double)map->sequence : -1);
     pyro_json_member_integer(w, "gpus", map->gpus);
     pyro_json_member_string(w, "parallel", pyro_parallel_name(map->parallel));
     pyro_json_member_boolean(w, "fused", map->fused);

@@ -138,8 +138,11 @@ static void write_known(pyro_buf *buf, const pyro_mapping *map)
                           pyro_map_origin_name((pyro_map_origin)o));
             between = ", ";
         }
-        if (chip->total.bound == PYRO_MAP_LAUNCH)
-            pyro_buf_adds(buf, "; launching kernels takes longer than they do");
+        if (chip->launch_ns > chip->device_ns)
+            pyro_buf_addf(buf,
+                          "; the host takes %.3g us per op, so the chip works %.0f%% of the time",
+                          chip->launch_ns / 1e3 / fmax(chip->total.kernels, 1),
+                          100 * chip->device_ns / chip->launch_ns);
         if (chip->communication_ns > 0)
             pyro_buf_addf(buf, "; %.0f%% communication",
                           100 * chip->communication_ns / chip->total.time_ns);
@@ -259,7 +262,8 @@ static void write_tokens(pyro_buf *buf, const pyro_mapping *map, const pyro_repo
 
     if (!map->chip_count || !map->chips[0].token_count)
         return;
-    pyro_buf_adds(buf, "\nTokens per second, all sequences together:\n");
+    pyro_buf_adds(buf, "\nTokens per second, all sequences together (time of the device, as with "
+                       "CUDA graphs):\n");
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t c = 0; c < map->chip_count; c++)
         for (size_t i = 0; i < map->chips[c].token_count; i++) {
@@ -289,6 +293,9 @@ static void write_title(pyro_buf *buf, const pyro_report_request *request)
         pyro_buf_addf(&title, ", %s", map->dtype);
     if (map->batch > 0)
         pyro_buf_addf(&title, ", batch %lld", (long long)map->batch);
+    if (map->sequence > 0)
+        pyro_buf_addf(&title, " x %lld token%s", (long long)map->sequence,
+                      map->sequence == 1 ? "" : "s");
     if (map->gpus > 1)
         pyro_buf_addf(&title, ", %d devices (%s)", map->gpus, pyro_parallel_name(map->parallel));
     if (map->fused)

@@ -68,8 +68,8 @@ static void test_batches(void **state)
     (void)state;
     const pyro_map_options options = {.find_saturation = true};
     pyro_mapper *mapper = new_mapper("h100", &sheet_only);
-    pyro_mapping *small = map_model(mapper, "resnet18", 1, &options);
-    pyro_mapping *large = map_model(mapper, "resnet18", 256, NULL);
+    pyro_mapping *small = map_model(mapper, "mobilenet_v2", 1, &options);
+    pyro_mapping *large = map_model(mapper, "mobilenet_v2", 256, NULL);
     assert_int_equal(small->chips[0].total.bound, PYRO_MAP_LAUNCH);
     assert_int_not_equal(large->chips[0].total.bound, PYRO_MAP_LAUNCH);
     assert_true(small->chips[0].saturating_batch > 1 && small->chips[0].saturating_batch < 4096);
@@ -77,6 +77,28 @@ static void test_batches(void **state)
     pyro_mapping_free(small);
     pyro_mapping_free(large);
     pyro_mapper_free(mapper);
+}
+
+/* The host's time per op can be given, and CUDA graphs hide it. */
+static void test_host_time(void **state)
+{
+    (void)state;
+    const pyro_mapper_options slow_host = {
+        .without_learnt = true, .without_calibration = true, .host_ns = 40000};
+    const pyro_map_options graphs = {.graphs = true};
+    pyro_mapper *mapper = new_mapper("h100", &sheet_only), *slow = new_mapper("h100", &slow_host);
+    pyro_mapping *usual = map_model(mapper, "resnet18", 1, NULL);
+    pyro_mapping *slower = map_model(slow, "resnet18", 1, NULL);
+    pyro_mapping *hidden = map_model(slow, "resnet18", 1, &graphs);
+    assert_float_equal(usual->chips[0].launch_ns, 10000 * usual->chips[0].total.kernels, 1);
+    assert_float_equal(slower->chips[0].total.time_ns, 4 * usual->chips[0].launch_ns, 1);
+    assert_int_equal(slower->chips[0].total.bound, PYRO_MAP_LAUNCH);
+    assert_float_equal(hidden->chips[0].total.time_ns, hidden->chips[0].device_ns, 1);
+    pyro_mapping_free(usual);
+    pyro_mapping_free(slower);
+    pyro_mapping_free(hidden);
+    pyro_mapper_free(mapper);
+    pyro_mapper_free(slow);
 }
 
 static void test_training(void **state)
@@ -164,9 +186,13 @@ static void test_clock(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_sums),     cmocka_unit_test(test_batches),
-    cmocka_unit_test(test_training), cmocka_unit_test(test_calibration),
-    cmocka_unit_test(test_clock),    cmocka_unit_test(test_tensor_parallel),
+    cmocka_unit_test(test_sums),
+    cmocka_unit_test(test_batches),
+    cmocka_unit_test(test_host_time),
+    cmocka_unit_test(test_training),
+    cmocka_unit_test(test_calibration),
+    cmocka_unit_test(test_clock),
+    cmocka_unit_test(test_tensor_parallel),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -44,6 +44,30 @@ static void test_convolution_as_a_product(void **state)
     assert_int_equal(work.k, 27);
 }
 
+/* A depthwise convolution has one column per group; gradients have the sizes of the forward. */
+static void test_groups_and_gradients(void **state)
+{
+    (void)state;
+    struct pyro_op_work work;
+
+    assert_true(describe(&work, "aten.conv2d",
+                         "input=t2x6x8x8 weight=w6x1x3x3 bias=none stride=[1,1] padding=[1,1] "
+                         "dilation=[1,1] groups=6 > t2x6x8x8"));
+    assert_int_equal(work.m, 128 * 6);
+    assert_int_equal(work.n, 1);
+    assert_int_equal(work.k, 9);
+    assert_true(describe(&work, "aten.convolution_backward",
+                         "grad_output=t2x6x8x8 input=t2x3x8x8 weight=w6x3x3x3 output_mask=[1,1,0] "
+                         "> t2x3x8x8"));
+    assert_string_equal(work.kind, "conv_backward");
+    assert_int_equal(work.m, 128);
+    assert_int_equal(work.n, 6);
+    assert_int_equal(work.k, 27);
+    assert_int_equal(pyro_work_kind_of_forward(PYRO_WORK_CONV_BACKWARD), PYRO_WORK_CONV);
+    assert_int_equal(pyro_work_kind_of_backward(PYRO_WORK_ATTENTION), PYRO_WORK_ATTENTION_BACKWARD);
+    assert_int_equal(pyro_work_kind_of_backward(PYRO_WORK_GEMM), PYRO_WORK_GEMM);
+}
+
 static void test_attention(void **state)
 {
     (void)state;
@@ -97,9 +121,13 @@ static void test_names_of_kinds(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_products),  cmocka_unit_test(test_convolution_as_a_product),
-    cmocka_unit_test(test_attention), cmocka_unit_test(test_other_kinds),
-    cmocka_unit_test(test_no_work),   cmocka_unit_test(test_names_of_kinds),
+    cmocka_unit_test(test_products),
+    cmocka_unit_test(test_convolution_as_a_product),
+    cmocka_unit_test(test_groups_and_gradients),
+    cmocka_unit_test(test_attention),
+    cmocka_unit_test(test_other_kinds),
+    cmocka_unit_test(test_no_work),
+    cmocka_unit_test(test_names_of_kinds),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

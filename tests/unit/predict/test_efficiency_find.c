@@ -143,12 +143,55 @@ static void test_unknown(void **state)
     pyro_efficiency_free(table);
 }
 
+/* Gradients are looked up as the forward if only that was seen. */
+static void test_gradients_without_rows(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = gemm(1024, 64, 576, "float32");
+    struct pyro_efficiency forward, backward;
+
+    work.kind = "conv";
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 20000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &forward));
+    work.kind = "conv_backward";
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &backward));
+    assert_float_equal(forward.time_ns, backward.time_ns, 1);
+    pyro_efficiency_free(table);
+}
+
+/* Rows on a line are predicted by their neighbours: few of them stay, and predict the others. */
+static void test_thinning(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_efficiency found;
+    size_t before, after;
+
+    for (int64_t m = 64; m <= 65536; m = m * 3 / 2) {
+        struct pyro_op_work work = gemm(m, 1024, 1024, "bfloat16");
+        pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 3000 + m * 4, NULL);
+    }
+    pyro_efficiency_rows(table, &before);
+    assert_int_equal(pyro_efficiency_thin(table, 0.2, NULL), PYRO_OK);
+    pyro_efficiency_rows(table, &after);
+    assert_true(after >= 8 && after < before);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    struct pyro_op_work work = gemm(4096, 1024, 1024, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &found));
+    assert_true(found.time_ns > 0.6 * 19384 && found.time_ns < 1.6 * 19384);
+    pyro_efficiency_free(table);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_same_bucket),
     cmocka_unit_test(test_between_and_beyond_samples),
     cmocka_unit_test(test_neighbours_are_wider),
     cmocka_unit_test(test_never_faster_than_the_peak),
     cmocka_unit_test(test_unknown),
+    cmocka_unit_test(test_gradients_without_rows),
+    cmocka_unit_test(test_thinning),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
