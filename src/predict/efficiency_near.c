@@ -192,28 +192,13 @@ static void thin_group(pyro_efficiency_table *table, size_t begin, size_t end, d
     }
 }
 
-int pyro_efficiency_thin(pyro_efficiency_table *table, double tolerance, pyro_error *error)
+void pyro_efficiency_find_predicted(pyro_efficiency_table *table, double tolerance, bool *predicted)
 {
-    int status = pyro_efficiency_prepare(table, error);
-    bool *left_out = calloc(table->count + 1, sizeof *left_out);
-    size_t groups = table->chips.count * 16, count = table->count;
-
-    if (status != PYRO_OK || !left_out) {
-        free(left_out);
-        return status != PYRO_OK ? status : pyro_fail_memory(error);
-    }
+    size_t groups = table->chips.count * 16;
     for (size_t g = 0; g < groups; g++)
         thin_group(table, table->near_first[g], table->near_first[g + 1], log2(1 + tolerance));
-    for (size_t i = 0; i < table->near_first[groups]; i++)
-        left_out[table->near_rows[i].row] = table->near_rows[i].is_left_out;
-    pyro_map_free(&table->by_key);
-    table->by_key = (pyro_map)PYRO_MAP_INIT;
-    table->count = 0;
-    for (size_t i = 0; status == PYRO_OK && i < count; i++) {
-        pyro_efficiency_row row = table->rows[i];
-        if (!left_out[i])
-            status = pyro_efficiency_add_row(table, &row, error);
+    for (size_t i = 0; i < table->near_first[groups]; i++) {
+        predicted[table->near_rows[i].row] = table->near_rows[i].is_left_out;
+        table->near_rows[i].is_left_out = false;
     }
-    free(left_out);
-    return status;
 }

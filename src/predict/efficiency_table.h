@@ -63,6 +63,10 @@ bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip
                                int dtype, const struct pyro_op_work *work,
                                struct pyro_near_estimate *out);
 
+/* Which rows of a prepared table the others predict within a share of their time (thinning). */
+void pyro_efficiency_find_predicted(pyro_efficiency_table *table, double tolerance,
+                                    bool *predicted);
+
 /* The table that the build embeds. */
 extern const unsigned char pyro_shipped_efficiency[];
 extern const size_t pyro_shipped_efficiency_size;
