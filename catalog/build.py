@@ -4,6 +4,7 @@ Downloads nothing: builds models from their packages' code, on the meta device. 
 the packages give the same bytes.
 
 usage: python -m catalog.build [NAME...] [--missing] [--dir catalog/skeletons] [--limit SECONDS]
+       python -m catalog.build [NAME...] --sources [--dir catalog/skeletons]
 """
 
 import argparse
@@ -24,11 +25,14 @@ from catalog import archive, models, skeleton
 from catalog.conditions import conditions
 from catalog.entry import Entry, Input, ties, unique_parameters
 from catalog.export import default_shapes, export_program
-from catalog.model import Model
+from catalog.model import Model, Published
 from catalog.repeat_layers import repeated
 
 # Axes whose size the model determines, such as its channels.
 _PART_OF_THE_MODEL = ("channel", "box", "heads", "features")
+
+# Keys of the metadata that come from the description of a model, not from its export.
+_SOURCE_KEYS = ("published_params", "published_params_rounded_to", "params_source")
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
@@ -110,6 +114,17 @@ def _input_shapes(entry: Entry, stripped: dict) -> dict[str, list[int]]:
     return {name: list(one.shape) for name, one in zip(names, entry.inputs(), strict=True)}
 
 
+def _source_of(published: Published) -> dict:
+    """A parameter count and its source, as metadata; a count that nobody states is left out."""
+    if not published.is_stated:
+        return {"params_source": published.source}
+    return {
+        "published_params": published.params,
+        "published_params_rounded_to": published.rounded_to,
+        "params_source": published.source,
+    }
+
+
 def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
     """The archive of one entry of a model, and its metadata."""
     module = entry.module()
@@ -132,9 +147,7 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
         "family": entry.family,
         "task": model.task,
         "params": params,
-        "published_params": model.published.params,
-        "published_params_rounded_to": model.published.rounded_to,
-        "params_source": model.published.source,
+        **_source_of(model.published),
         "ties": ties(module),
         "default_shapes": _input_shapes(entry, stripped),
         "dims": dims,
@@ -150,16 +163,38 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
     return archive.zstd_archive(skeleton.members(entry.name, stripped, extra)), extra
 
 
+def _with_source(extra: dict, model: Model) -> dict:
+    """Metadata with the source of the model's count, in the order of a new export."""
+    if not model.published.agrees_with(extra["params"]):
+        raise ValueError(f"{model.name}: {extra['params']:,} parameters, not as its source states")
+    written: dict = {}
+    for key, value in extra.items():
+        if key not in _SOURCE_KEYS:
+            written[key] = value
+        if key == "params":
+            written.update(_source_of(model.published))
+    return written
+
+
+def renew_sources(names: list[str], folder: pathlib.Path) -> None:
+    """Writes the sources of parameter counts into skeletons that exist, without a new export."""
+    for name in names:
+        model = models.find(name)
+        for file, _ in _entries(model):
+            path = folder / file
+            members = archive.read_zstd(str(path))
+            extra = json.loads(members["extra/pyrometer.json"])
+            members["extra/pyrometer.json"] = skeleton.compact_json(_with_source(extra, model))
+            path.write_bytes(archive.zstd_archive(members))
+
+
 def renamed(model: Model, entry: Entry, path: pathlib.Path) -> tuple[bytes, dict]:
     """The skeleton of a model that differs only in its weights from `same_as`."""
     members = archive.read_zstd(str(path))
     extra = json.loads(members.pop("extra/pyrometer.json"))
     program = members.pop(f"models/{model.same_as}.json")
     extra["name"], extra["display_name"] = entry.name, entry.display_name
-    extra["published_params"] = model.published.params
-    extra["params_source"] = model.published.source
-    if not model.published.agrees_with(extra["params"]):
-        raise ValueError(f"{model.name}: parameter count differs from {model.same_as}")
+    extra = _with_source(extra, model)
     members["extra/pyrometer.json"] = skeleton.compact_json(extra)
     members[f"models/{model.name}.json"] = program
     return archive.zstd_archive(members), extra
@@ -229,9 +264,17 @@ def main() -> int:
     parser.add_argument("--missing", action="store_true", help="Export only missing models.")
     parser.add_argument("--dir", type=pathlib.Path, default=ROOT / "catalog" / "skeletons")
     parser.add_argument("--limit", type=float, default=900, help="Time limit per model in seconds.")
+    parser.add_argument(
+        "--sources",
+        action="store_true",
+        help="Write only the sources of parameter counts, into skeletons that exist.",
+    )
     options = parser.parse_args()
     options.dir.mkdir(parents=True, exist_ok=True)
     names = [models.find(name).name for name in options.names] or list(models.all_models())
+    if options.sources:
+        renew_sources(names, options.dir)
+        return 0
     if options.missing:
         names = [
             name

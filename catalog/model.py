@@ -8,18 +8,27 @@ from catalog.entry import Entry
 
 @dataclasses.dataclass(frozen=True)
 class Published:
-    """The published parameter count of a model, and its source.
+    """The parameter count that a model must have, and its source.
 
-    `rounded_to` is 1 for an exact count; a count of "7.24B" is rounded to 10**7.
+    `rounded_to` is 1 for an exact count; a count of "7.24B" is rounded to 10**7. `is_stated` is
+    false for a count that no source states: it is the built model's own, kept so that a change is
+    noticed.
     """
 
     params: int
     source: str
     rounded_to: int = 1
+    is_stated: bool = True
 
     def agrees_with(self, params: int) -> bool:
         """Whether a count equals the published one within its rounding."""
         return abs(params - self.params) * 2 <= (self.rounded_to if self.rounded_to > 1 else 0)
+
+
+def as_built(params: int, note: str) -> Published:
+    """The built model's own count; the note says what its authors state."""
+    source = f"count of the model as built, not of a checkpoint; {note}"
+    return Published(params, source, is_stated=False)
 
 
 @dataclasses.dataclass(frozen=True)

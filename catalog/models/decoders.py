@@ -1,7 +1,7 @@
 """Dense language models of 2024 and later, from their published configurations."""
 
 from catalog.language import TIED, Cache, decoder, language_model, like_llama
-from catalog.model import Model, Published
+from catalog.model import Model, Published, as_built
 
 
 def _mistral() -> list[Model]:
@@ -86,7 +86,7 @@ def _command_r() -> list[Model]:
         "command_r",
         ("Cohere2ForCausalLM", "Cohere2Config"),
         small,
-        Published(8_030_000_000, "CohereLabs/c4ai-command-r7b-12-2024 (8.03B)", 10_000_000),
+        as_built(8028033024, "the card of c4ai-command-r7b-12-2024 says 7 billion"),
         Cache(32, 8, 128, 128, 4095),
         period=4,
     )

@@ -3,7 +3,7 @@
 import torch
 
 from catalog.entry import Input
-from catalog.model import Model, Published
+from catalog.model import Model, Published, as_built
 from catalog.perception import checkpoint, image, transformers_model
 
 _TASK = "object detection"
@@ -46,8 +46,18 @@ def _rt_detr() -> list[Model]:
         "decoder_layers": 3,
     }
     rows = [
-        ("rtdetr_r18", "RT-DETR R18", small, 20_000_000, "20M"),
-        ("rtdetr_r50", "RT-DETR R50", {}, 42_000_000, "42M"),
+        (
+            "rtdetr_r18",
+            "RT-DETR R18",
+            small,
+            Published(20_000_000, "README of lyuwenyu/RT-DETR (20M, rounded)", 1_000_000),
+        ),
+        (
+            "rtdetr_r50",
+            "RT-DETR R50",
+            {},
+            as_built(42891372, "the README of lyuwenyu/RT-DETR says 42M"),
+        ),
     ]
     return [
         transformers_model(
@@ -58,9 +68,9 @@ def _rt_detr() -> list[Model]:
             ("RTDetrForObjectDetection", "RTDetrConfig"),
             {"num_labels": 80, **options},
             {"pixel_values": image(640, dynamic=())},
-            Published(params, f"RT-DETR's table of models ({shown})", 2_000_000),
+            published,
         )
-        for name, title, options, params, shown in rows
+        for name, title, options, published in rows
     ]
 
 
@@ -74,14 +84,14 @@ def _d_fine() -> list[Model]:
             ("DFineForObjectDetection", "DFineConfig"),
             {"num_labels": 80, "decoder_n_points": [3, 6, 3]},
             {"pixel_values": image(640, dynamic=())},
-            Published(31_000_000, "D-FINE paper, table 1 (31M)", 1_000_000),
+            Published(31_000_000, "README of Peterande/D-FINE (31M, rounded)", 1_000_000),
         ),
     ]
 
 
 def _yolos() -> list[Model]:
     found = []
-    paper = Published(30_700_000, "YOLOS paper, table of models (30.7M)", 100_000)
+    stated = Published(30_700_000, "README of hustvl/YOLOS (30.7M, rounded)", 100_000)
     for name, title, width, heads, size, middle, published in (
         (
             "yolos_tiny",
@@ -92,7 +102,7 @@ def _yolos() -> list[Model]:
             False,
             checkpoint(6488736, "hustvl/yolos-tiny"),
         ),
-        ("yolos_small", "YOLOS small", 384, 6, [512, 864], True, paper),
+        ("yolos_small", "YOLOS small", 384, 6, [512, 864], True, stated),
     ):
         options = {
             "hidden_size": width,
@@ -132,7 +142,7 @@ def _grounding_dino() -> list[Model]:
                     (1, 8), torch.int64, dynamic=(0,), high=30000, axes=("batch", "sequence")
                 ),
             },
-            Published(172_000_000, "Grounding DINO paper, Swin-T (172M)", 1_000_000),
+            as_built(172250626, "no count of its authors was looked up"),
         ),
     ]
 

@@ -3,15 +3,15 @@
 from typing import Any
 
 from catalog.language import Cache, checkpoint, decoder, language_model, like_llama
-from catalog.model import Model, Published
+from catalog.model import Model, Published, as_built
 
 
 def _llama4() -> list[Model]:
     """The language models of Llama 4; their checkpoints also hold a vision tower."""
     found = []
     for name, title, experts, step, normed, params, shown in (
-        ("llama4_scout", "Llama 4 Scout", 16, 1, True, 109_000_000_000, "109B"),
-        ("llama4_maverick", "Llama 4 Maverick", 128, 2, False, 400_000_000_000, "400B"),
+        ("llama4_scout", "Llama 4 Scout", 16, 1, True, 107769861120, "109B"),
+        ("llama4_maverick", "Llama 4 Maverick", 128, 2, False, 400711848960, "400B"),
     ):
         options = decoder(
             5120,
@@ -27,7 +27,7 @@ def _llama4() -> list[Model]:
             interleave_moe_layer_step=step,
             use_qk_norm=normed,
         )
-        source = f"model card of {title} ({shown} with its vision tower of 0.9B)"
+        note = f"its model card says {shown}, which is rounded and has the vision tower in it"
         found.append(
             language_model(
                 name,
@@ -35,7 +35,7 @@ def _llama4() -> list[Model]:
                 "llama",
                 ("Llama4ForCausalLM", "Llama4TextConfig"),
                 options,
-                Published(params, source, 4_000_000_000),
+                as_built(params, note),
                 Cache(48, 8, 128, 128, 8191),
                 period=4,
             )
@@ -66,7 +66,7 @@ def _qwen() -> list[Model]:
         "qwen",
         ("Qwen3NextForCausalLM", "Qwen3NextConfig"),
         decoder(2048, 5120, 48, 16, 2, 151936, head_dim=256),
-        Published(80_000_000_000, "model card of Qwen3-Next-80B-A3B (80B)", 1_000_000_000),
+        Published(80_000_000_000, "the name of the model (80B, rounded)", 1_000_000_000),
         None,
         dynamic=(0,),
         period=4,
@@ -132,7 +132,7 @@ def _deepseek() -> list[Model]:
             "kimi",
             ("DeepseekV3ForCausalLM", "DeepseekV3Config"),
             kimi,
-            Published(1_000_000_000_000, "model card of Kimi-K2 (1T)", 100_000_000_000),
+            as_built(1026408209408, "the README of MoonshotAI/Kimi-K2 says 1T, rounded"),
             Cache(61, 1, 512, 64),
             first=1,
         ),
@@ -181,7 +181,7 @@ def _others() -> list[Model]:
         "glm",
         ("Glm4MoeForCausalLM", "Glm4MoeConfig"),
         glm,
-        Published(106_000_000_000, "model card of GLM-4.5-Air (106B)", 2_000_000_000),
+        as_built(106852245504, "the README of zai-org/GLM-4.5 says 106 billion"),
         Cache(46, 8, 128, 128),
         first=1,
     )

@@ -5,14 +5,14 @@ from typing import Any
 
 import torch
 
-from catalog.model import Depth, Model, Published
+from catalog.model import Depth, Model, as_built
 from catalog.perception import checkpoint, image, tokens, transformers_model
 
 
 def _dinov3() -> list[Model]:
     found = []
     for name, title, options, params in (
-        ("dinov3_vits16", "DINOv3 ViT-S/16", (384, 12, 6, 1536, False), 21_600_000),
+        ("dinov3_vits16", "DINOv3 ViT-S/16", (384, 12, 6, 1536, False), 21596544),
         ("dinov3_vitb16", "DINOv3 ViT-B/16", (768, 12, 12, 3072, False), 85660416),
         ("dinov3_vitl16", "DINOv3 ViT-L/16", (1024, 24, 16, 4096, False), 303129600),
         ("dinov3_vit7b16", "DINOv3 ViT-7B/16", (4096, 40, 32, 8192, True), 6716035072),
@@ -30,7 +30,7 @@ def _dinov3() -> list[Model]:
         repository = f"facebook/{name.replace('_', '-')}-pretrain-lvd1689m"
         published = checkpoint(params, repository)
         if width == 384:
-            published = Published(params, f"{repository} (21.6M)", 100_000)
+            published = as_built(params, "the README of facebookresearch/dinov3 says 21M")
         if gated:
             config.update({"query_bias": False, "value_bias": False})
         found.append(
@@ -84,7 +84,7 @@ def _siglip2() -> list[Model]:
 
 def _sam2() -> list[Model]:
     found = []
-    for name, title, width, blocks, heads, windows, whole, params in (
+    for name, title, width, blocks, heads, windows, whole, params, stated in (
         (
             "sam2_hiera_tiny_encoder",
             "SAM 2.1 Hiera-T image encoder",
@@ -93,7 +93,8 @@ def _sam2() -> list[Model]:
             1,
             [8, 4, 14, 7],
             [5, 7, 9],
-            27_200_000,
+            27219136,
+            "38.9M",
         ),
         (
             "sam2_hiera_large_encoder",
@@ -103,7 +104,8 @@ def _sam2() -> list[Model]:
             2,
             [8, 4, 16, 8],
             [23, 33, 43],
-            212_700_000,
+            212703280,
+            "224.4M",
         ),
     ):
         widths = [width * 2**stage for stage in range(4)]
@@ -129,7 +131,7 @@ def _sam2() -> list[Model]:
                 ("Sam2VisionModel", "Sam2VisionConfig"),
                 options,
                 {"pixel_values": image(1024)},
-                Published(params, f"timm's {name[:-8]} and four convolutions after it", 100_000),
+                as_built(params, f"README of facebookresearch/sam2: {stated} for all of SAM 2"),
             )
         )
     return found

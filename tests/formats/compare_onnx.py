@@ -1,5 +1,6 @@
 """
-Exports models as ONNX by both exporters of torch and compares parameters and FLOPs with torch.
+Exports models as .pt2, and as ONNX by both exporters of torch, and compares parameters and FLOPs
+with torch.
 
     compare_onnx.py TOOL [--models NAME,...] [--older]
 """
@@ -30,13 +31,19 @@ def torch_flops(model: torch.nn.Module, inputs: tuple) -> int:
     return counter.get_total_flops()
 
 
-def export(model: torch.nn.Module, inputs: tuple, path: pathlib.Path, older: bool) -> None:
-    """Writes the model by one of the exporters."""
+def export(
+    model: torch.nn.Module, inputs: tuple, stem: pathlib.Path, older: bool
+) -> list[pathlib.Path]:
+    """Writes the model by one of the exporters; returns the files to price."""
+    path = stem.with_suffix(".onnx")
     if older:
         torch.onnx.export(model, inputs, path, dynamo=False)
-        return
+        return [path]
+    exported = torch.export.export(model, inputs)
+    torch.export.save(exported, stem.with_suffix(".pt2"))
     program = torch.onnx.export(model, inputs, dynamo=True, optimize=False, verbose=False)
     program.save(path)
+    return [path, stem.with_suffix(".pt2")]
 
 
 def price(tool: str, path: pathlib.Path) -> dict:
@@ -53,18 +60,18 @@ def compare(tool: str, name: str, older: bool, folder: pathlib.Path) -> list[str
     torch.manual_seed(0)
     model, inputs = (SMALL | LARGE)[name]()
     model.eval()
-    path = folder / f"{name}.onnx"
-    export(model, inputs, path, older)
-    cost = price(tool, path)
     flops = torch_flops(model, inputs)
     parameters = sum(value.numel() for value in model.parameters())
     found = []
-    if cost["total_flops"] != flops:
-        found.append(f"FLOPs {cost['total_flops']} not {flops}")
-    if not older and cost["params"] != parameters:
-        found.append(f"parameters {cost['params']} not {parameters}")
-    if cost["coverage"]["uncounted"]:
-        found.append(f"uncounted {cost['coverage']['uncounted']}")
+    for path in export(model, inputs, folder / "model", older):
+        cost = price(tool, path)
+        if cost["total_flops"] != flops:
+            found.append(f"{path.suffix}: FLOPs {cost['total_flops']} not {flops}")
+        if not older and cost["params"] != parameters:
+            found.append(f"{path.suffix}: parameters {cost['params']} not {parameters}")
+        if cost["coverage"]["uncounted"]:
+            found.append(f"{path.suffix}: uncounted {cost['coverage']['uncounted']}")
+        path.unlink()
     return found
 
 
