@@ -32,7 +32,6 @@ NOT_EXPORTED = frozenset(
         "dfine_l",
         "dinov3_vit7b16",
         "dinov3_vitl16",
-        "dinov3_vits16",
         "gemma3_12b",
         "gemma3_4b",
         "glm4_32b_0414",
@@ -40,10 +39,8 @@ NOT_EXPORTED = frozenset(
         "grounding_dino_tiny",
         "llama4_maverick",
         "llava_1_5_7b",
-        "mamba2_130m",
         "mamba2_2_7b",
         "mamba_codestral_7b",
-        "mistral_large_123b",
         "phi_3_5_moe",
         "qwen3_next_80b_a3b",
         "rtdetr_r18",
@@ -54,7 +51,6 @@ NOT_EXPORTED = frozenset(
         "siglip2_so400m",
         "starcoder2_3b",
         "wan2_1_t2v_14b",
-        "yolos_small",
     }
 )
 
