@@ -117,9 +117,9 @@ DETECTOR(unaligned_sizes)
                                       pyro_event_name(trace, op), "");
     pyro_evidence_say(
         evidence,
-        "%.1f%% of the device time (%.3f ms) is in 16-bit products whose K or N is not a multiple "
+        "%.1f%% of the device time (%s) is in 16-bit products whose K or N is not a multiple "
         "of 8, such as %s of %.200s",
-        evidence->value * 100, (double)total / 1e6, pyro_event_name(trace, op),
+        evidence->value * 100, pyro_evidence_time(evidence, total), pyro_event_name(trace, op),
         pyro_trace_text(trace, trace->ops[trace->detail[op]].dims));
     return true;
 }

@@ -127,13 +127,14 @@ DETECTOR(unfused_attention)
         evidence->gain_ns = between_ns + backward_ns;
         evidence->gain_basis = "time of softmax, masks and scaling between the products";
         evidence->place = pyro_finder_place(finder, sums.first);
-        pyro_evidence_say(evidence,
-                          "%" PRId64 " attentions in separate ops take %.1f%% of the %s time: "
-                          "products %.3f ms, softmax and the ops around it %.3f ms, softmax in the "
-                          "backward %.3f ms",
-                          sums.count, evidence->value * 100,
-                          finder->has_device_work ? "device" : "op", (double)product_ns / 1e6,
-                          (double)between_ns / 1e6, (double)backward_ns / 1e6);
+        pyro_evidence_say(
+            evidence,
+            "%" PRId64 " attentions in separate ops take %.1f%% of the %s time: "
+            "products %s, softmax and the ops around it %s, softmax in the "
+            "backward %s",
+            sums.count, evidence->value * 100, finder->has_device_work ? "device" : "op",
+            pyro_evidence_time(evidence, product_ns), pyro_evidence_time(evidence, between_ns),
+            pyro_evidence_time(evidence, backward_ns));
     }
     free(open);
     free(marks);

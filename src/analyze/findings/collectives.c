@@ -125,13 +125,13 @@ DETECTOR(small_collectives)
     evidence->gain_basis = has_kernels ? "time of small collectives that nothing covers"
                                        : "time in which the host waited for small collectives";
     evidence->place = sums.place;
-    pyro_evidence_say(evidence,
-                      "%.1f collectives of less than %d KiB %s take %.3f ms, of which %.3f ms %s; "
-                      "%s %s of %" PRId64 " bytes",
-                      evidence->value, SMALL_BYTES >> 10,
-                      has_steps ? "per step" : "in the whole trace", (double)sums.total_ns / 1e6,
-                      (double)sums.lost_ns / 1e6,
-                      has_kernels ? "do not overlap with compute" : "keep the host waiting",
-                      has_kernels ? "most are" : "the largest is", sums.kind, sums.bytes);
+    pyro_evidence_say(
+        evidence,
+        "%.1f collectives of less than %d KiB %s take %s, of which %s %s; "
+        "%s %s of %" PRId64 " bytes",
+        evidence->value, SMALL_BYTES >> 10, has_steps ? "per step" : "in the whole trace",
+        pyro_evidence_time(evidence, sums.total_ns), pyro_evidence_time(evidence, sums.lost_ns),
+        has_kernels ? "do not overlap with compute" : "keep the host waiting",
+        has_kernels ? "most are" : "the largest is", sums.kind, sums.bytes);
     return true;
 }

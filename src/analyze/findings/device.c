@@ -12,11 +12,6 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static double ms(int64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 /* The compute capability times 10 of the first device, 0 when it is not NVIDIA's; *has_matrix_cores
  * says whether it has dedicated matrix units. */
 static int capability_of(const pyro_finder *finder, bool *has_matrix_cores)
@@ -111,11 +106,11 @@ DETECTOR(no_tensor_cores)
     evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->fp16_tflops : 0);
     evidence->place = place_of(finder, sums.worst);
-    pyro_evidence_say(
-        evidence,
-        "%.1f%% of the time in matrix products and convolutions (%.3f of %.3f ms) is in "
-        "kernels that do not use tensor cores",
-        evidence->value * 100, ms(sums.plain_ns), ms(sums.total_ns));
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the time in matrix products and convolutions (%s) is in "
+                      "kernels that do not use tensor cores",
+                      evidence->value * 100,
+                      pyro_evidence_part_of(evidence, sums.plain_ns, sums.total_ns));
     return true;
 }
 
@@ -131,11 +126,10 @@ DETECTOR(tf32_off)
     evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
     evidence->place = place_of(finder, sums.worst_fp32);
-    pyro_evidence_say(
-        evidence,
-        "%.1f%% of the device time (%.3f ms) is in float32 products that do not use TF32, "
-        "on a chip that supports it",
-        evidence->value * 100, ms(sums.plain_fp32_ns));
+    pyro_evidence_say(evidence,
+                      "%.1f%% of the device time (%s) is in float32 products that do not use TF32, "
+                      "on a chip that supports it",
+                      evidence->value * 100, pyro_evidence_time(evidence, sums.plain_fp32_ns));
     return true;
 }
 
@@ -150,9 +144,9 @@ DETECTOR(full_precision)
         return false;
     evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
     evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
-    pyro_evidence_say(
-        evidence, "%.1f%% of the time in matrix products (%.3f of %.3f ms) uses 32 bits or more",
-        evidence->value * 100, ms(sums.known_ns - sums.half_ns), ms(sums.known_ns));
+    pyro_evidence_say(evidence, "%.1f%% of the time in matrix products (%s) uses 32 bits or more",
+                      evidence->value * 100,
+                      pyro_evidence_part_of(evidence, sums.known_ns - sums.half_ns, sums.known_ns));
     return evidence->value > evidence->threshold;
 }
 
@@ -188,11 +182,10 @@ DETECTOR(layout_conversions)
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(
         evidence,
-        "%" PRId64
-        " conversion%s between NCHW and NHWC take%s %.3f ms, the convolutions themselves %.3f ms: "
+        "%" PRId64 " conversion%s between NCHW and NHWC take%s %s, the convolutions themselves %s: "
         "%.1f%% of both",
-        calls, PYRO_PLURAL(calls), calls == 1 ? "s" : "", ms(layout), ms(convolution),
-        evidence->value * 100);
+        calls, PYRO_PLURAL(calls), calls == 1 ? "s" : "", pyro_evidence_time(evidence, layout),
+        pyro_evidence_time(evidence, convolution), evidence->value * 100);
     return true;
 }
 
@@ -231,11 +224,11 @@ DETECTOR(small_grids)
     evidence->value = share(small, total);
     evidence->place = place_of(finder, worst);
     pyro_evidence_say(evidence,
-                      "%.1f%% of the kernel time (%.3f ms, %" PRId64
+                      "%.1f%% of the kernel time (%s, %" PRId64
                       " kernel%s) is in grids with fewer blocks than the %" PRId64
                       " multiprocessors",
-                      evidence->value * 100, ms(small), calls, calls == 1 ? "" : "s",
-                      trace->devices[0].multiprocessors);
+                      evidence->value * 100, pyro_evidence_time(evidence, small), calls,
+                      calls == 1 ? "" : "s", trace->devices[0].multiprocessors);
     return calls > 0;
 }
 
@@ -388,10 +381,11 @@ DETECTOR(memory_bound)
     evidence->place = pyro_trace_text(finder->context->trace, roofline->memory_bound_op);
     pyro_evidence_say(
         evidence,
-        "%.1f%% of the device time of ops with known FLOPs and bytes (%.3f of %.3f ms) is "
+        "%.1f%% of the device time of ops with known FLOPs and bytes (%s) is "
         "in ops that use at least half of the bandwidth of the %s (%.0f GB/s), and less of its "
         "FLOP/s",
-        evidence->value * 100, ms(roofline->memory_bound_ns), ms(roofline->priced_ns), chip->name,
+        evidence->value * 100,
+        pyro_evidence_part_of(evidence, roofline->memory_bound_ns, roofline->priced_ns), chip->name,
         chip->bandwidth_gb_per_s);
     return true;
 }
@@ -411,10 +405,11 @@ DETECTOR(far_from_roofline)
     evidence->place = pyro_trace_text(finder->context->trace, roofline->lost_op);
     pyro_evidence_say(
         evidence,
-        "ops over %d us take %.3f ms on the device; the %s needs %.3f ms for their FLOPs "
+        "ops over %d us take %s on the device; the %s needs %s for their FLOPs "
         "and bytes, so %.1f%% is lost; the gain counts %d%% of its rates as reachable",
-        LAUNCH_US, ms(roofline->long_ns), finder->context->chip->name,
-        ms(roofline->long_ns - roofline->lost_ns), evidence->value * 100, REACHABLE_PERCENT);
+        LAUNCH_US, pyro_evidence_time(evidence, roofline->long_ns), finder->context->chip->name,
+        pyro_evidence_time(evidence, roofline->long_ns - roofline->lost_ns), evidence->value * 100,
+        REACHABLE_PERCENT);
     return true;
 }
 
@@ -474,8 +469,9 @@ DETECTOR(fusible_chains)
     evidence->place = place_of(finder, sums.longest.first);
     pyro_evidence_say(evidence,
                       "%" PRId64 " chain%s of %d or more elementwise kernels (%" PRId64
-                      " kernels, %.3f ms) %s %.1f%% of the device time",
+                      " kernels, %s) %s %.1f%% of the device time",
                       sums.chains, PYRO_PLURAL(sums.chains), SHORTEST_CHAIN, sums.kernels,
-                      ms(sums.total_ns), sums.chains == 1 ? "is" : "are", evidence->value * 100);
+                      pyro_evidence_time(evidence, sums.total_ns), sums.chains == 1 ? "is" : "are",
+                      evidence->value * 100);
     return true;
 }

@@ -115,10 +115,11 @@ DETECTOR(double_precision)
     evidence->gain_basis = "half of the time of work on float64";
     evidence->place = pyro_finder_place(finder, first);
     pyro_evidence_say(evidence,
-                      "%.1f%% of the %s time (%.3f ms) is work on float64 tensors, which %s "
+                      "%.1f%% of the %s time (%s) is work on float64 tensors, which %s "
                       "introduced%s%.200s",
                       evidence->value * 100, finder->has_device_work ? "device" : "op",
-                      (double)double_ns / 1e6, pyro_event_name(finder->context->trace, first),
-                      layer[0] ? " in " : "", layer);
+                      pyro_evidence_time(evidence, double_ns),
+                      pyro_event_name(finder->context->trace, first), layer[0] ? " in " : "",
+                      layer);
     return true;
 }

@@ -1,5 +1,6 @@
 /* Formats the texts of evidence, and thresholds in their units. */
 #include "analyze/findings/evidence.h"
+#include "base/text/units.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,27 @@ const char *pyro_evidence_text(pyro_evidence *evidence, const char *format, ...)
     const char *text = format_text(evidence, format, arguments);
     va_end(arguments);
     return text;
+}
+
+/* From here on a reader wants seconds. */
+#define SECOND_NS 1000000000
+
+const char *pyro_evidence_time(pyro_evidence *evidence, int64_t time_ns)
+{
+    char text[PYRO_UNIT_TEXT];
+    if (time_ns < SECOND_NS)
+        return pyro_evidence_text(evidence, "%.3f ms", (double)time_ns / 1e6);
+    return pyro_evidence_text(evidence, "%s", pyro_format_duration(text, time_ns));
+}
+
+const char *pyro_evidence_part_of(pyro_evidence *evidence, int64_t part_ns, int64_t whole_ns)
+{
+    char part[PYRO_UNIT_TEXT], whole[PYRO_UNIT_TEXT];
+    if (whole_ns < SECOND_NS)
+        return pyro_evidence_text(evidence, "%.3f of %.3f ms", (double)part_ns / 1e6,
+                                  (double)whole_ns / 1e6);
+    return pyro_evidence_text(evidence, "%s of %s", pyro_format_duration(part, part_ns),
+                              pyro_format_duration(whole, whole_ns));
 }
 
 void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit unit)

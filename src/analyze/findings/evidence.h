@@ -54,6 +54,10 @@ void pyro_evidence_add_part(pyro_evidence *evidence, const char *id, const char 
 /* A text in the evidence's arena; "" when memory is out, which the evidence remembers. */
 const char *pyro_evidence_text(pyro_evidence *evidence, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* A time in the same arena: "12.345 ms", from a second on "30.4 s". */
+const char *pyro_evidence_time(pyro_evidence *evidence, int64_t time_ns);
+/* "1.234 of 12.345 ms", from a second on "1.23 s of 30.4 s". */
+const char *pyro_evidence_part_of(pyro_evidence *evidence, int64_t part_ns, int64_t whole_ns);
 /* Adds "; threshold 20%" to the text. */
 void pyro_evidence_add_threshold(pyro_evidence *evidence, pyro_threshold_unit unit);
 

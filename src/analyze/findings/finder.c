@@ -225,7 +225,8 @@ const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidenc
         taken_ns += causes >> cause & 1 ? finder->profiler_ns[cause] : 0;
     if ((double)taken_ns < PYRO_PROFILER_MATTERS * (double)finder->span_ns)
         return "";
-    return pyro_evidence_text(evidence, ", besides %.3f ms that %s takes", (double)taken_ns / 1e6,
+    return pyro_evidence_text(evidence, ", besides %s that %s takes",
+                              pyro_evidence_time(evidence, taken_ns),
                               finder->result->is_captured ? "the recorder" : "the profiler");
 }
 

@@ -11,11 +11,6 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static double ms(int64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 /* Loading in the training process has a separate name. */
 DETECTOR(single_process_loading)
 {
@@ -65,11 +60,12 @@ DETECTOR(short_kernels)
     if (launches < LEAST_LAUNCHES || !launches_matter(finder))
         return false;
     evidence->value = share(launch->short_kernels, launches);
-    pyro_evidence_say(
-        evidence,
-        "%" PRId64 " of %" PRId64 " launches (%.1f%%) took longer than their kernels, "
-        "which run %.3f ms in total",
-        launch->short_kernels, launches, evidence->value * 100, ms(launch->short_kernel_total_ns));
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " of %" PRId64
+                      " launches (%.1f%%) took longer than their kernels, "
+                      "which run %s in total",
+                      launch->short_kernels, launches, evidence->value * 100,
+                      pyro_evidence_time(evidence, launch->short_kernel_total_ns));
     return true;
 }
 
@@ -85,12 +81,11 @@ DETECTOR(launch_overhead)
     evidence->gain_basis = "time of launch calls, at most the idle time before launches";
     evidence->value = share(evidence->gain_ns, finder->span_ns);
     pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " launch call%s take%s %.3f ms; the device waits for them for up to "
+                      "%" PRId64 " launch call%s take%s %s; the device waits for them for up to "
                       "%.1f%% of %s",
                       single_launches(launch), PYRO_PLURAL(single_launches(launch)),
-                      single_launches(launch) == 1 ? "s" : "", ms(total), evidence->value * 100,
-                      pyro_finder_whole(finder));
+                      single_launches(launch) == 1 ? "s" : "", pyro_evidence_time(evidence, total),
+                      evidence->value * 100, pyro_finder_whole(finder));
     return true;
 }
 
@@ -180,10 +175,10 @@ DETECTOR(pageable_copies)
     evidence->gain_ns = copies.total_ns < exposed ? copies.total_ns : exposed;
     evidence->gain_basis = "time of these copies that nothing covers";
     evidence->place = launch_place(finder, copies.longest);
-    pyro_evidence_say(
-        evidence, "%" PRId64 " large cop%s from or to pageable memory take%s %.3f ms (%.1f MiB)",
-        copies.calls, copies.calls == 1 ? "y" : "ies", copies.calls == 1 ? "s" : "",
-        ms(copies.total_ns), evidence->value);
+    pyro_evidence_say(evidence,
+                      "%" PRId64 " large cop%s from or to pageable memory take%s %s (%.1f MiB)",
+                      copies.calls, copies.calls == 1 ? "y" : "ies", copies.calls == 1 ? "s" : "",
+                      pyro_evidence_time(evidence, copies.total_ns), evidence->value);
     return true;
 }
 
@@ -213,8 +208,9 @@ DETECTOR(copy_time)
     evidence->gain_ns = exposed;
     evidence->gain_basis = "time in which only copies ran";
     evidence->place = launch_place(finder, copies.longest);
-    pyro_evidence_say(evidence, "copies that overlap with nothing take %.1f%% of %s (%.3f ms)",
-                      evidence->value * 100, pyro_finder_whole(finder), ms(exposed));
+    pyro_evidence_say(evidence, "copies that overlap with nothing take %.1f%% of %s (%s)",
+                      evidence->value * 100, pyro_finder_whole(finder),
+                      pyro_evidence_time(evidence, exposed));
     return true;
 }
 
@@ -228,8 +224,8 @@ DETECTOR(copy_count)
     if (!copies.calls || copies.total_ns < finder->span_ns / 200)
         return false;
     evidence->value = (double)copies.calls / (double)finder->steps;
-    pyro_evidence_say(evidence, "%.1f copies between host and device per step, %.3f ms in total",
-                      evidence->value, ms(copies.total_ns));
+    pyro_evidence_say(evidence, "%.1f copies between host and device per step, %s in total",
+                      evidence->value, pyro_evidence_time(evidence, copies.total_ns));
     return evidence->value > evidence->threshold;
 }
 
@@ -250,8 +246,8 @@ static bool find_host_communication(pyro_finder *finder, pyro_evidence *evidence
     evidence->gain_ns = total;
     evidence->gain_basis = "time in communication";
     evidence->place = pyro_finder_cause_place(finder, PYRO_CAUSE_COMMUNICATION);
-    pyro_evidence_say(evidence, "communication takes %.1f%% of %s (%.3f ms)", evidence->value * 100,
-                      pyro_finder_whole(finder), ms(total));
+    pyro_evidence_say(evidence, "communication takes %.1f%% of %s (%s)", evidence->value * 100,
+                      pyro_finder_whole(finder), pyro_evidence_time(evidence, total));
     return true;
 }
 
@@ -273,8 +269,9 @@ DETECTOR(communication)
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
     pyro_evidence_say(evidence,
                       "communication that does not overlap with compute takes %.1f%% of %s "
-                      "(%.3f of %.3f ms of communication)",
-                      evidence->value * 100, pyro_finder_whole(finder), ms(exposed), ms(total));
+                      "(%s of communication)",
+                      evidence->value * 100, pyro_finder_whole(finder),
+                      pyro_evidence_part_of(evidence, exposed, total));
     pyro_evidence_add_part(evidence, pyro_cause_name(PYRO_CAUSE_PEER_WAIT),
                            "collectives that wait for another rank", "",
                            finder->cause_ns[PYRO_CAUSE_PEER_WAIT]);
@@ -295,8 +292,7 @@ DETECTOR(communication_overlap)
     evidence->value = share(exposed, total);
     evidence->gain_ns = exposed;
     evidence->gain_basis = "time in which only collectives (and copies) ran";
-    pyro_evidence_say(evidence,
-                      "%.1f%% of the communication (%.3f ms) runs while the device computes",
-                      100 - evidence->value * 100, ms(total - exposed));
+    pyro_evidence_say(evidence, "%.1f%% of the communication (%s) runs while the device computes",
+                      100 - evidence->value * 100, pyro_evidence_time(evidence, total - exposed));
     return evidence->value > evidence->threshold;
 }

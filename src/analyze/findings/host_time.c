@@ -26,18 +26,23 @@ DETECTOR(python_time)
     evidence->gain_ns = lost_ns;
     evidence->gain_basis = "time in Python code outside of ops";
     evidence->place = pyro_finder_cause_place(finder, PYRO_CAUSE_PYTHON);
-    pyro_evidence_say(evidence, "Python code outside of ops takes %.1f%% of %s (%.3f ms)%s",
-                      evidence->value * 100, pyro_finder_whole(finder), (double)lost_ns / 1e6,
+    pyro_evidence_say(evidence, "Python code outside of ops takes %.1f%% of %s (%s)%s",
+                      evidence->value * 100, pyro_finder_whole(finder),
+                      pyro_evidence_time(evidence, lost_ns),
                       pyro_finder_besides_profiler(finder, evidence, python));
     return true;
 }
 
-/* "_compile.compile_inner (dynamo_timed)": what torch.compile does, by its own timers. */
-static bool is_compiling(const char *name)
+/* Before the first step: no step is slower for it, so that it is a warning at most. */
+static bool find_early_compilation(const pyro_finder *finder, pyro_evidence *evidence)
 {
-    static const char mark[] = "(dynamo_timed)";
-    size_t length = strlen(name), mark_length = sizeof mark - 1;
-    return length > mark_length && !strcmp(name + length - mark_length, mark);
+    int64_t early_ns = finder->result->startup.compile_ns;
+    double part = share(early_ns, finder->result->span_ns);
+    evidence->value = part < evidence->threshold ? part : evidence->threshold;
+    pyro_evidence_say(evidence,
+                      "torch.compile works for %s before the first step, %.1f%% of the recording",
+                      pyro_evidence_time(evidence, early_ns), part * 100);
+    return early_ns > 0;
 }
 
 DETECTOR(compilation)
@@ -47,7 +52,7 @@ DETECTOR(compilation)
     uint32_t longest = PYRO_NO_EVENT;
     for (size_t i = 0; i < finder->outer_op_count; i++) {
         uint32_t op = finder->outer_ops[i];
-        if (!is_compiling(pyro_event_name(trace, op)) || !pyro_finder_wants(finder, op))
+        if (!pyro_is_compiling_name(pyro_event_name(trace, op)) || !pyro_finder_wants(finder, op))
             continue;
         calls++;
         total_ns += trace->duration_ns[op];
@@ -55,14 +60,14 @@ DETECTOR(compilation)
             longest = op;
     }
     if (!calls)
-        return false;
+        return find_early_compilation(finder, evidence);
     total_ns = total_ns < finder->span_ns ? total_ns : finder->span_ns;
     evidence->value = share(total_ns, finder->span_ns);
     evidence->gain_ns = total_ns;
     evidence->gain_basis = "time of torch.compile";
     evidence->place = pyro_finder_place(finder, longest);
-    pyro_evidence_say(evidence, "torch.compile works for %.1f%% of %s (%.3f ms, %" PRId64 " %s)",
-                      evidence->value * 100, pyro_finder_whole(finder), (double)total_ns / 1e6,
-                      calls, calls == 1 ? "call" : "calls");
+    pyro_evidence_say(evidence, "torch.compile works for %.1f%% of %s (%s, %" PRId64 " %s)",
+                      evidence->value * 100, pyro_finder_whole(finder),
+                      pyro_evidence_time(evidence, total_ns), calls, calls == 1 ? "call" : "calls");
     return true;
 }

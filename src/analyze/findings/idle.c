@@ -9,11 +9,6 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-static double ms(int64_t ns)
-{
-    return (double)ns / 1e6;
-}
-
 #define CAUSE(name) (1u << PYRO_CAUSE_##name)
 #define LATE PYRO_LATE_CAUSES
 
@@ -122,8 +117,9 @@ DETECTOR(data_loading)
     evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
     if (finder->result->is_captured)
         evidence->place = pyro_first_text(place_in_loader(finder), evidence->place, "");
-    pyro_evidence_say(evidence, "%.1f%% of %s (%.3f ms in %" PRId64 " load%s) is data loading%s%s",
-                      evidence->value * 100, pyro_finder_whole(finder), ms(lost), loading->calls,
+    pyro_evidence_say(evidence, "%.1f%% of %s (%s in %" PRId64 " load%s) is data loading%s%s",
+                      evidence->value * 100, pyro_finder_whole(finder),
+                      pyro_evidence_time(evidence, lost), loading->calls,
                       PYRO_PLURAL(loading->calls),
                       finder->has_device_work ? " while no device worked" : "",
                       pyro_finder_besides_profiler(finder, evidence, CAUSE(DATA_LOADING)));
@@ -142,13 +138,13 @@ DETECTOR(host_bound)
     evidence->gain_ns = late;
     evidence->gain_basis = "idle time before launches and until they took effect";
     evidence->place = place_of(finder, LATE).text;
-    pyro_evidence_say(evidence,
-                      "the device waited %.1f%% of %s (%.3f ms) for the host%s; %" PRId64
-                      " kernel%s launched after all earlier ones had finished",
-                      evidence->value * 100, pyro_finder_whole(finder), ms(late),
-                      pyro_finder_besides_profiler(finder, evidence, LATE),
-                      finder->result->launch.late_kernels,
-                      finder->result->launch.late_kernels == 1 ? " was" : "s were");
+    pyro_evidence_say(
+        evidence,
+        "the device waited %.1f%% of %s (%s) for the host%s; %" PRId64
+        " kernel%s launched after all earlier ones had finished",
+        evidence->value * 100, pyro_finder_whole(finder), pyro_evidence_time(evidence, late),
+        pyro_finder_besides_profiler(finder, evidence, LATE), finder->result->launch.late_kernels,
+        finder->result->launch.late_kernels == 1 ? " was" : "s were");
     add_cause(finder, evidence, PYRO_CAUSE_PYTHON, "Python code outside of ops");
     add_cause(finder, evidence, PYRO_CAUSE_OPS, "ops and calls of the runtime");
     add_cause(finder, evidence, PYRO_CAUSE_LAUNCH_LATENCY, "until a launch took effect");
@@ -163,12 +159,12 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
     bool is_known = best.time_ns * 2 >= lost;
     evidence->value = share(lost, finder->span_ns);
     evidence->place = is_known ? best.text : "";
-    pyro_evidence_say(evidence, "%s %.1f%% of %s (%.3f ms%s)%s", what, evidence->value * 100,
-                      pyro_finder_whole(finder), ms(lost),
+    pyro_evidence_say(evidence, "%s %.1f%% of %s (%s%s)%s", what, evidence->value * 100,
+                      pyro_finder_whole(finder), pyro_evidence_time(evidence, lost),
                       pyro_finder_besides_profiler(finder, evidence, 1u << cause),
-                      is_known
-                          ? pyro_evidence_text(evidence, ", %.3f ms of it there", ms(best.time_ns))
-                          : "; the file does not show what ran for most of that time");
+                      is_known ? pyro_evidence_text(evidence, ", %s of it there",
+                                                    pyro_evidence_time(evidence, best.time_ns))
+                               : "; the file does not show what ran for most of that time");
     return lost > 0;
 }
 
@@ -219,11 +215,11 @@ DETECTOR(kernel_gaps)
     evidence->gain_ns = total;
     evidence->gain_basis = "idle time in which the next kernel was queued";
     evidence->place = place_of(finder, CAUSE(QUEUED)).text;
-    pyro_evidence_say(
-        evidence,
-        "%" PRId64 " gap%s over %d us although the next kernel was queued, %.1f%% of %s (%.3f ms)",
-        count, PYRO_PLURAL(count), LONG_GAP_US, evidence->value * 100, pyro_finder_whole(finder),
-        ms(total));
+    pyro_evidence_say(evidence,
+                      "%" PRId64
+                      " gap%s over %d us although the next kernel was queued, %.1f%% of %s (%s)",
+                      count, PYRO_PLURAL(count), LONG_GAP_US, evidence->value * 100,
+                      pyro_finder_whole(finder), pyro_evidence_time(evidence, total));
     return true;
 }
 
@@ -270,9 +266,10 @@ DETECTOR(synchronizations)
         evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
     pyro_evidence_say(
         evidence,
-        "the device idled %.3f ms, %.1f%% of %s, after the host had waited for it; %" PRId64
+        "the device idled %s, %.1f%% of %s, after the host had waited for it; %" PRId64
         " wait%s%s%s%s",
-        ms(lost), evidence->value * 100, pyro_finder_whole(finder), calls, PYRO_PLURAL(calls),
+        pyro_evidence_time(evidence, lost), evidence->value * 100, pyro_finder_whole(finder), calls,
+        PYRO_PLURAL(calls),
         finder->context->windows_are_steps
             ? pyro_evidence_text(evidence, ", %.1f per step", (double)calls / (double)finder->steps)
             : "",

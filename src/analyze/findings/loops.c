@@ -167,10 +167,10 @@ static bool report_loops(pyro_finder *finder, pyro_evidence *evidence, const loo
                                : "time of the loops";
     evidence->place = pyro_finder_place(finder, sums->longest.first);
     pyro_evidence_say(evidence,
-                      "%" PRId64 " %s in %" PRId64 " loop%s, which take %.3f ms on the host; the "
+                      "%" PRId64 " %s in %" PRId64 " loop%s, which take %s on the host; the "
                       "longest has %" PRId64 " calls of %s",
                       sums->turns, what, sums->loops, sums->loops == 1 ? "" : "s",
-                      (double)sums->span_ns / 1e6, sums->longest.turns,
+                      pyro_evidence_time(evidence, sums->span_ns), sums->longest.turns,
                       pyro_event_name(trace, sums->longest.first));
     return true;
 }

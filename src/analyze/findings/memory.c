@@ -92,10 +92,9 @@ DETECTOR(allocation_retries)
     pyro_map_free(&state_of_op);
     evidence->value = (double)(retries + failures);
     pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " times an op freed memory to make room for its allocation (%.3f ms of "
+                      "%" PRId64 " times an op freed memory to make room for its allocation (%s of "
                       "cudaFree); %" PRId64 " times no memory was left",
-                      retries, (double)total / 1e6, failures);
+                      retries, pyro_evidence_time(evidence, total), failures);
     return true;
 }
 

@@ -131,9 +131,9 @@ DETECTOR(needless_copies)
         evidence->place = pyro_finder_place(finder, longest);
         pyro_evidence_say(evidence,
                           "%" PRId64 " clones that nothing writes to, and conversions that are "
-                          "undone at once, take %.1f%% of the %s time (%.3f ms)",
+                          "undone at once, take %.1f%% of the %s time (%s)",
                           count, evidence->value * 100, finder->has_device_work ? "device" : "op",
-                          (double)needless_ns / 1e6);
+                          pyro_evidence_time(evidence, needless_ns));
     }
     free(last);
     free(marks);

@@ -144,10 +144,10 @@ DETECTOR(small_ops)
         evidence->place = most->place;
         pyro_evidence_say(evidence,
                           "%" PRId64 " ops on at most %d elements take %.1f%% of %s with the "
-                          "Python code behind them (%.3f ms, %.3f ms of it here)",
+                          "Python code behind them (%s, %s of it here)",
                           sums->ops, SMALL_ELEMENTS, evidence->value * 100,
-                          pyro_finder_whole(finder), (double)sums->time_ns / 1e6,
-                          (double)most->time_ns / 1e6);
+                          pyro_finder_whole(finder), pyro_evidence_time(evidence, sums->time_ns),
+                          pyro_evidence_time(evidence, most->time_ns));
     }
     pyro_map_free(&sums->by_place);
     free(sums);

@@ -52,6 +52,8 @@ static unsigned class_of(pyro_analysis_context *context, uint32_t event)
     }
     if (pyro_context_traits(context, event) & PYRO_TRAIT_LOADER)
         return LOADING;
+    if (context->trace->category[event] != PYRO_EVENT_PYTHON && pyro_is_compiling_name(name))
+        return COMPILE;
     if (context->trace->category[event] == PYRO_EVENT_OP)
         return OPS;
     if (contains_any(name, imports, sizeof imports / sizeof *imports))

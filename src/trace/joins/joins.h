@@ -192,6 +192,9 @@ const char *pyro_joins_source(const pyro_joins *joins, uint32_t event);
 
 /* Whether a host event of this name fetches the next batch of a data loader. */
 bool pyro_is_loader_name(const char *name);
+/* True for ops and ranges in which torch.compile works, by its own timers:
+ * "_compile.compile_inner (dynamo_timed)". */
+bool pyro_is_compiling_name(const char *name);
 /* Whether a kernel is of NCCL or RCCL, or otherwise known to communicate. */
 bool pyro_is_collective_kernel(const char *name);
 

@@ -29,6 +29,14 @@ bool pyro_is_loader_name(const char *name)
     return length > tail && !strcmp(name + length - tail, next) && strstr(name, "dataloader.py(");
 }
 
+bool pyro_is_compiling_name(const char *name)
+{
+    static const char mark[] = "(dynamo_timed)";
+    size_t length = strlen(name), mark_length = sizeof mark - 1;
+    return !strcmp(name, "dynamo") || !strcmp(name, "entire_frame_compile") ||
+           (length > mark_length && !strcmp(name + length - mark_length, mark));
+}
+
 /* Frames of the optimizers' code, for traces without annotated optimizer steps. */
 static bool is_optimizer_frame(const char *name)
 {

@@ -132,7 +132,11 @@ static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_clas
         now->call = PYRO_NO_LAYER;
     }
     now->phase = PYRO_PHASE_BACKWARD;
-    track->has_backward = true;
+    /* A compiler traces backward ops inside its own, on a thread that runs the program. */
+    uint32_t parent = state->joins->parent[event];
+    if (parent == PYRO_NO_EVENT || state->joins->op[parent] == PYRO_NO_EVENT ||
+        state->joins->phase[parent] == PYRO_PHASE_BACKWARD)
+        track->has_backward = true;
     state->has_backward = true;
     track->last_backward_call = now->call;
     track->last_was_evaluate = name_class == PYRO_NAME_EVALUATE || track->last_was_evaluate;
