@@ -1,5 +1,4 @@
 /* Finds what a run uses already, and chooses advice that it does not follow yet. */
-#include "analyze/device/kernel_category.h"
 #include "analyze/findings/findings.h"
 #include "analyze/intervals.h"
 #include "base/containers/buf.h"
@@ -104,11 +103,11 @@ static unsigned uses_of_collectives(const pyro_analysis *result)
 
 enum { LAST = 1, CONVERTED = 2, NO_LAYOUT = 4 };
 
-static uint8_t layout_of(const char *kernel)
+static uint8_t layout_of(pyro_finder *finder, uint32_t kernel)
 {
-    if (pyro_kernel_classify(kernel).role == PYRO_ROLE_LAYOUT)
+    if (pyro_finder_family(finder, kernel) & PYRO_FAMILY_LAYOUT)
         return CONVERTED;
-    return strstr(kernel, "_nhwc") ? LAST : NO_LAYOUT;
+    return strstr(pyro_event_name(finder->context->trace, kernel), "_nhwc") ? LAST : NO_LAYOUT;
 }
 
 /* Whether most ops with kernels for channels_last get their inputs in that format. Where the library
@@ -125,7 +124,7 @@ static unsigned uses_of_layouts(pyro_finder *finder)
         if (name == PYRO_NO_ID)
             continue;
         if (!layouts[name])
-            layouts[name] = layout_of(pyro_trace_text(trace, name));
+            layouts[name] = layout_of(finder, event);
         uint32_t op = layouts[name] == NO_LAYOUT
                           ? PYRO_NO_EVENT
                           : pyro_finder_outermost(finder, context->joins->op[event]);
@@ -178,25 +177,35 @@ static bool has_first_calls(const pyro_finder *finder)
            most_ns > long_ns / 5 * 4;
 }
 
+/* What the names of events show; false when memory is out. */
+static bool find_named_uses(pyro_finder *finder)
+{
+    const pyro_trace *trace = finder->context->trace;
+    /* By name: bits of the categories of its events. */
+    uint32_t *seen = pyro_arena_array(finder->context->scratch, trace->names.count + 1,
+                                      sizeof *seen);
+    if (!seen)
+        return false;
+    for (size_t i = 0; i < trace->count; i++)
+        if (trace->name[i] != PYRO_NO_ID)
+            seen[trace->name[i]] |= 1u << trace->category[i];
+    for (uint32_t name = 0; name < trace->names.count; name++)
+        for (uint8_t category = 0; seen[name] >> category && category <= PYRO_EVENT_OTHER;
+             category++)
+            if (seen[name] >> category & 1)
+                finder->in_use |= uses_of(pyro_trace_text(trace, name), category);
+    return true;
+}
+
 bool pyro_find_in_use(pyro_finder *finder)
 {
     const pyro_trace *trace = finder->context->trace;
-    /* By name: whether a kernel or a host event with it was seen. */
-    uint8_t *seen = pyro_arena_array(finder->context->scratch, trace->names.count + 1, 1);
-    if (!seen)
+    if (!find_named_uses(finder))
         return false;
-    for (size_t i = 0; i < trace->count; i++) {
-        uint32_t name = trace->name[i];
-        uint8_t category = trace->category[i], bit = 1u << (category % 8);
-        if (name == PYRO_NO_ID || category > PYRO_EVENT_OTHER || seen[name] & bit)
-            continue;
-        seen[name] |= bit;
-        finder->in_use |= uses_of(pyro_trace_text(trace, name), category);
-    }
-    for (size_t i = 0; i < trace->count && !(finder->in_use & PYRO_USE_FUSED); i++)
-        if (finder->context->joins->phase[i] == PYRO_PHASE_OPTIMIZER &&
-            trace->category[i] == PYRO_EVENT_OP)
-            finder->in_use |= PYRO_USE_OPTIMIZER | uses_of_update(pyro_event_name(trace, i));
+    for (size_t i = 0; i < finder->op_count && !(finder->in_use & PYRO_USE_FUSED); i++)
+        if (finder->context->joins->phase[finder->ops[i]] == PYRO_PHASE_OPTIMIZER)
+            finder->in_use |= PYRO_USE_OPTIMIZER |
+                              uses_of_update(pyro_event_name(trace, finder->ops[i]));
     finder->in_use |= finder->has_device_work ? PYRO_USE_DEVICE : 0;
     finder->in_use |= finder->result->has_stacks ? PYRO_USE_STACKS : 0;
     finder->in_use |= finder->context->windows_are_steps ? PYRO_USE_STEPS : 0;

@@ -96,13 +96,12 @@ static int64_t softmax_backward_ns(const pyro_finder *finder)
     const pyro_trace *trace = finder->context->trace;
     uint32_t name = pyro_finder_name(finder, "aten::_softmax_backward_data");
     int64_t sum = 0;
-    for (uint32_t i = 0; name != PYRO_NO_ID && i < trace->count; i++) {
-        uint32_t op = finder->context->joins->op[i];
-        bool counts = finder->has_device_work ? pyro_event_is_device_work(trace->category[i])
-                                              : trace->category[i] == PYRO_EVENT_OP && op == i;
-        if (counts && op != PYRO_NO_EVENT && trace->name[op] == name &&
-            pyro_finder_wants(finder, i))
-            sum += trace->duration_ns[i];
+    const uint32_t *events = finder->has_device_work ? finder->work : finder->ops;
+    size_t count = finder->has_device_work ? finder->work_count : finder->op_count;
+    for (size_t i = 0; name != PYRO_NO_ID && i < count; i++) {
+        uint32_t op = finder->context->joins->op[events[i]];
+        if (op != PYRO_NO_EVENT && trace->name[op] == name && pyro_finder_wants(finder, events[i]))
+            sum += trace->duration_ns[events[i]];
     }
     return sum;
 }

@@ -37,12 +37,20 @@ static void sum_kernels(const pyro_analysis *result, collective_sums *sums)
 }
 
 /* A range in which a backend of the host communicates: "gloo:all_reduce". */
-static bool is_host_collective(const pyro_trace *trace, uint32_t event)
+static bool is_host_collective(const char *name)
 {
     static const char *const backends[] = {"gloo:", "mpi:", "ucc:"};
-    const char *name = pyro_event_name(trace, event);
     for (size_t i = 0; i < sizeof backends / sizeof *backends; i++)
         if (!strncmp(name, backends[i], strlen(backends[i])))
+            return true;
+    return false;
+}
+
+/* Whether any event can be one. */
+static bool has_host_collectives(const pyro_trace *trace)
+{
+    for (uint32_t name = 0; name < trace->names.count; name++)
+        if (is_host_collective(pyro_trace_text(trace, name)))
             return true;
     return false;
 }
@@ -85,7 +93,7 @@ static void sum_host(pyro_finder *finder, collective_sums *sums)
         if (trace->category[event] == PYRO_EVENT_OP &&
             !strncmp(pyro_event_name(trace, event), "c10d::", 6))
             op = event;
-        if (!is_host_collective(trace, event) || !pyro_finder_wants(finder, event))
+        if (!is_host_collective(pyro_event_name(trace, event)) || !pyro_finder_wants(finder, event))
             continue;
         int64_t bytes = message_bytes(finder, event);
         bytes = bytes < 0 ? message_bytes(finder, op) : bytes;
@@ -111,7 +119,7 @@ DETECTOR(small_collectives)
     bool has_kernels = finder->result->collective_count > 0;
     if (has_kernels)
         sum_kernels(finder->result, &sums);
-    else
+    else if (has_host_collectives(finder->context->trace))
         sum_host(finder, &sums);
     if (!sums.calls || sums.total_ns < finder->span_ns / 100)
         return false;

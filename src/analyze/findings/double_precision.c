@@ -90,11 +90,12 @@ static int64_t sum_doubles(const pyro_finder *finder, const uint8_t *kinds)
     for (size_t i = 0; !finder->has_device_work && i < finder->outer_op_count; i++)
         if (kind_of(finder, kinds, finder->outer_ops[i]) & READS)
             sum += trace->duration_ns[finder->outer_ops[i]];
-    for (uint32_t i = 0; finder->has_device_work && i < trace->count; i++)
-        if (pyro_event_is_device_work(trace->category[i]) &&
-            kind_of(finder, kinds, finder->context->joins->op[i]) & READS &&
-            pyro_finder_wants(finder, i))
-            sum += trace->duration_ns[i];
+    for (size_t i = 0; finder->has_device_work && i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        if (kind_of(finder, kinds, finder->context->joins->op[event]) & READS &&
+            pyro_finder_wants(finder, event))
+            sum += trace->duration_ns[event];
+    }
     return sum;
 }
 

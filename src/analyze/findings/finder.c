@@ -173,15 +173,15 @@ int64_t pyro_finder_sum_marked(const pyro_finder *finder, const uint8_t *marks, 
 {
     const pyro_trace *trace = finder->context->trace;
     int64_t sum = 0;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (!finder->has_device_work) {
-            sum += marks[i] == mark ? trace->duration_ns[i] : 0;
-            continue;
-        }
-        if (!pyro_event_is_device_work(trace->category[i]) || !pyro_finder_wants(finder, i))
-            continue;
-        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[i]);
-        sum += op != PYRO_NO_EVENT && marks[op] == mark ? trace->duration_ns[i] : 0;
+    for (size_t i = 0; !finder->has_device_work && i < finder->op_count; i++) {
+        uint32_t op = finder->ops[i];
+        sum += marks[op] == mark ? trace->duration_ns[op] : 0;
+    }
+    for (size_t i = 0; finder->has_device_work && i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[event]);
+        if (op != PYRO_NO_EVENT && marks[op] == mark && pyro_finder_wants(finder, event))
+            sum += trace->duration_ns[event];
     }
     return sum;
 }

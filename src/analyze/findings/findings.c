@@ -2,12 +2,10 @@
 #include "analyze/findings/findings.h"
 #include "analyze/findings/families.h"
 #include "analyze/intervals.h"
-#include "base/containers/buf.h"
 #include "base/error.h"
 #include "base/parallel.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -43,41 +41,79 @@ static void sum_steps(pyro_finder *finder)
     finder->has_device_work = result->device_total_ns > 0;
 }
 
-/* Lists the kernels, and adds up the device work. */
-static bool collect_kernels(pyro_finder *finder)
+/* Lists ops and device work in the order of the trace. */
+static bool list_events(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
-    size_t kernels = context->category_count[PYRO_EVENT_KERNEL];
-    finder->kernels = pyro_arena_array(context->scratch, kernels + 1, sizeof *finder->kernels);
-    for (size_t i = 0; finder->kernels && i < context->trace->count; i++) {
-        uint32_t event = context->joins->by_time[i];
-        uint8_t category = context->trace->category[event];
-        if (!pyro_event_is_device_work(category) || !pyro_finder_wants(finder, event))
-            continue;
-        int64_t duration = context->trace->duration_ns[event];
-        finder->device_ns = pyro_add_ns(finder->device_ns, duration);
-        if (category != PYRO_EVENT_MEMCPY &&
-            !(pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE))
-            finder->compute_ns = pyro_add_ns(finder->compute_ns, duration);
-        if (category == PYRO_EVENT_KERNEL)
-            finder->kernels[finder->kernel_count++] = event;
+    const pyro_trace *trace = context->trace;
+    const size_t *counts = context->category_count;
+    size_t work = counts[PYRO_EVENT_KERNEL] + counts[PYRO_EVENT_MEMCPY] + counts[PYRO_EVENT_MEMSET];
+    finder->ops = pyro_arena_array(context->scratch, counts[PYRO_EVENT_OP] + 1,
+                                   sizeof *finder->ops);
+    finder->work = pyro_arena_array(context->scratch, work + 1, sizeof *finder->work);
+    if (!finder->ops || !finder->work)
+        return false;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (trace->category[i] == PYRO_EVENT_OP)
+            finder->ops[finder->op_count++] = i;
+        else if (pyro_event_is_device_work(trace->category[i]))
+            finder->work[finder->work_count++] = i;
     }
-    return finder->kernels != NULL;
+    return true;
 }
 
-static bool collect_outer_ops(pyro_finder *finder)
+/* Lists a kernel, and adds up the device work. */
+static void take_work(pyro_finder *finder, uint32_t event)
+{
+    const pyro_trace *trace = finder->context->trace;
+    uint8_t category = trace->category[event];
+    int64_t duration = trace->duration_ns[event];
+    if (!pyro_finder_wants(finder, event))
+        return;
+    finder->device_ns = pyro_add_ns(finder->device_ns, duration);
+    if (category != PYRO_EVENT_MEMCPY &&
+        !(pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE))
+        finder->compute_ns = pyro_add_ns(finder->compute_ns, duration);
+    if (category == PYRO_EVENT_KERNEL)
+        finder->kernels[finder->kernel_count++] = event;
+}
+
+static void take_op(pyro_finder *finder, uint32_t event)
+{
+    if (!pyro_finder_is_outermost(finder, event))
+        return;
+    finder->outermost_ops[finder->outermost_op_count++] = event;
+    if (pyro_finder_wants(finder, event))
+        finder->outer_ops[finder->outer_op_count++] = event;
+}
+
+static size_t count_outermost(const pyro_finder *finder)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < finder->op_count; i++)
+        count += pyro_finder_is_outermost(finder, finder->ops[i]);
+    return count;
+}
+
+/* Lists kernels and outermost ops in order of time. */
+static bool list_by_time(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
-    size_t capacity = 0;
+    size_t kernels = context->category_count[PYRO_EVENT_KERNEL],
+           outermost = count_outermost(finder);
+    finder->kernels = pyro_arena_array(context->scratch, kernels + 1, sizeof *finder->kernels);
+    finder->outermost_ops = pyro_arena_array(context->scratch, outermost + 1,
+                                             sizeof *finder->outermost_ops);
+    finder->outer_ops = pyro_arena_array(context->scratch, outermost + 1,
+                                         sizeof *finder->outer_ops);
+    if (!finder->kernels || !finder->outermost_ops || !finder->outer_ops)
+        return false;
     for (size_t i = 0; i < context->trace->count; i++) {
         uint32_t event = context->joins->by_time[i];
-        if (context->trace->category[event] != PYRO_EVENT_OP ||
-            !pyro_finder_is_outermost(finder, event) || !pyro_finder_wants(finder, event))
-            continue;
-        if (!pyro_grow(&finder->outer_ops, &capacity, finder->outer_op_count + 1,
-                       sizeof *finder->outer_ops))
-            return false;
-        finder->outer_ops[finder->outer_op_count++] = event;
+        if (context->trace->category[event] == PYRO_EVENT_OP)
+            take_op(finder, event);
+        else if (pyro_event_is_device_work(context->trace->category[event]))
+            take_work(finder, event);
     }
     return true;
 }
@@ -181,7 +217,10 @@ static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *a
     pyro_error_clear(&worker->error);
     pyro_arena_init(&worker->scratch);
     pyro_intern_init(&worker->texts, arena);
+    /* What is known of kernels serves all; each worker adds to its own. */
     worker->finder.kernel_family = pyro_arena_alloc(&worker->scratch, names);
+    if (worker->finder.kernel_family)
+        memcpy(worker->finder.kernel_family, shared->kernel_family, names);
     worker->finder.op_groups = pyro_arena_alloc(&worker->scratch, names);
     worker->finder.op_words = pyro_arena_array(&worker->scratch, names,
                                                sizeof *worker->finder.op_words);
@@ -244,15 +283,12 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     rule_job *job = pyro_arena_alloc(context->scratch, sizeof *job);
     unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
                                       PYRO_EVENTS_PER_THREAD);
-    if (!found || !job || !collect_kernels(&shared) || !collect_outer_ops(&shared)) {
-        free(shared.outer_ops);
+    shared.kernel_family = pyro_arena_alloc(context->scratch, context->trace->names.count + 1);
+    if (!found || !job || !shared.kernel_family || !list_events(&shared) || !list_by_time(&shared))
         return pyro_fail_memory(context->error);
-    }
     sum_steps(&shared);
-    if (!pyro_find_in_use(&shared)) {
-        free(shared.outer_ops);
+    if (!pyro_find_in_use(&shared))
         return pyro_fail_memory(context->error);
-    }
     atomic_init(&job->next, 0);
     bool opened = open_worker(&job->workers[0], &shared, context->arena);
     opened = open_worker(&job->workers[1], &shared, second_arena) && opened;
@@ -268,7 +304,6 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
                  !collect_found(context, job, found, &found_count);
     close_worker(&job->workers[0]);
     close_worker(&job->workers[1]);
-    free(shared.outer_ops);
     if (memory_out)
         return pyro_fail_memory(context->error);
     int status = pyro_list_findings(context, &shared, found, found_count);

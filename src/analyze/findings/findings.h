@@ -36,10 +36,13 @@ typedef struct pyro_finder {
     uint16_t *op_words;     /* by name; read it with pyro_finder_words */
     pyro_op_index op_index; /* made on first use */
     bool has_op_index;
-    uint32_t *kernels;      /* those that the options select, in order of time */
-    size_t kernel_count;
-    uint32_t *outer_ops;    /* those that no other op encloses, selected and in order of time */
-    size_t outer_op_count;
+    /* Events by kind, so that detectors do not look at all: in the order of the trace ... */
+    uint32_t *ops, *work; /* device work */
+    size_t op_count, work_count;
+    /* ... and in order of time: ops that no other op encloses, and of them and of the kernels those
+     * that pyro_finder_wants selects. */
+    uint32_t *outermost_ops, *outer_ops, *kernels;
+    size_t outermost_op_count, outer_op_count, kernel_count;
     pyro_roofline roofline;
 } pyro_finder;
 

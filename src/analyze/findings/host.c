@@ -122,23 +122,22 @@ typedef struct copy_sums {
 
 static copy_sums sum_copies(const pyro_finder *finder, bool (*counts)(const char *, int64_t))
 {
-    const pyro_analysis_context *context = finder->context;
-    const pyro_trace *trace = context->trace;
+    const pyro_trace *trace = finder->context->trace;
     copy_sums sums = {.longest = PYRO_NO_EVENT};
-    bool has_any = context->category_count[PYRO_EVENT_MEMCPY] > 0;
-    for (uint32_t i = 0; has_any && i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_MEMCPY)
+    for (size_t i = 0; i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        if (trace->category[event] != PYRO_EVENT_MEMCPY)
             continue;
-        uint32_t detail = trace->detail[i];
+        uint32_t detail = trace->detail[event];
         int64_t bytes = detail == PYRO_NO_ID ? -1 : trace->transfer_bytes[detail];
-        if (!counts(pyro_event_name(trace, i), bytes) || !pyro_finder_wants(finder, i))
+        if (!counts(pyro_event_name(trace, event), bytes) || !pyro_finder_wants(finder, event))
             continue;
         sums.calls++;
         sums.bytes = pyro_add_ns(sums.bytes, bytes > 0 ? bytes : 0);
-        sums.total_ns = pyro_add_ns(sums.total_ns, trace->duration_ns[i]);
+        sums.total_ns = pyro_add_ns(sums.total_ns, trace->duration_ns[event]);
         if (sums.longest == PYRO_NO_EVENT ||
-            trace->duration_ns[i] > trace->duration_ns[sums.longest])
-            sums.longest = i;
+            trace->duration_ns[event] > trace->duration_ns[sums.longest])
+            sums.longest = event;
     }
     return sums;
 }

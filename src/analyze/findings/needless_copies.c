@@ -38,12 +38,13 @@ static pyro_dtype target_of(const pyro_finder *finder, uint32_t op)
 static void mark_directions(const pyro_finder *finder, uint8_t *marks)
 {
     const pyro_trace *trace = finder->context->trace;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_MEMCPY)
+    for (size_t i = 0; i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        if (trace->category[event] != PYRO_EVENT_MEMCPY)
             continue;
-        const char *name = pyro_event_name(trace, i);
+        const char *name = pyro_event_name(trace, event);
         uint8_t direction = strstr(name, "HtoD") ? TO_DEVICE : strstr(name, "DtoH") ? TO_HOST : 0;
-        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[i]);
+        uint32_t op = pyro_finder_outermost(finder, finder->context->joins->op[event]);
         if (op != PYRO_NO_EVENT)
             marks[op] |= direction;
     }
@@ -94,16 +95,18 @@ static void take_op(pyro_finder *finder, last_copy *last, uint32_t event, uint8_
 }
 
 /* The longest of the marked ops on the host stands for all. */
-static uint32_t count_marked(const pyro_trace *trace, const uint8_t *marks, int64_t *count)
+static uint32_t count_marked(const pyro_finder *finder, const uint8_t *marks, int64_t *count)
 {
+    const pyro_trace *trace = finder->context->trace;
     uint32_t longest = PYRO_NO_EVENT;
     *count = 0;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (marks[i] != NEEDLESS)
+    for (size_t i = 0; i < finder->op_count; i++) {
+        uint32_t op = finder->ops[i];
+        if (marks[op] != NEEDLESS)
             continue;
         ++*count;
-        if (longest == PYRO_NO_EVENT || trace->duration_ns[i] > trace->duration_ns[longest])
-            longest = i;
+        if (longest == PYRO_NO_EVENT || trace->duration_ns[op] > trace->duration_ns[longest])
+            longest = op;
     }
     return longest;
 }
@@ -121,7 +124,7 @@ DETECTOR(needless_copies)
         take_op(finder, &last[trace->track[event]], event, marks);
     }
     int64_t count = 0;
-    uint32_t longest = finder->memory_out ? PYRO_NO_EVENT : count_marked(trace, marks, &count);
+    uint32_t longest = finder->memory_out ? PYRO_NO_EVENT : count_marked(finder, marks, &count);
     int64_t whole_ns = count ? pyro_finder_whole_ns(finder) : 0;
     if (whole_ns > 0) {
         int64_t needless_ns = pyro_finder_sum_marked(finder, marks, NEEDLESS);

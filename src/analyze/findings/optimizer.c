@@ -34,30 +34,39 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
 {
     const pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        const char *name = pyro_event_name(trace, i);
-        if (trace->category[i] == PYRO_EVENT_ANNOTATION && !strncmp(name, "Optimizer.step#", 15) &&
-            pyro_finder_wants(finder, i)) {
-            sums->calls++;
-            sums->call_ns += own_ns(finder, i);
-        }
-        if (trace->category[i] != PYRO_EVENT_OP ||
-            context->joins->phase[i] != PYRO_PHASE_OPTIMIZER ||
-            !pyro_finder_is_outermost(finder, i))
+    for (size_t i = 0; i < finder->op_count; i++) {
+        uint32_t op = finder->ops[i];
+        if (context->joins->phase[op] != PYRO_PHASE_OPTIMIZER ||
+            !pyro_finder_is_outermost(finder, op))
             continue;
+        const char *name = pyro_event_name(trace, op);
         if (!strncmp(name, "aten::_foreach", 14) || !strncmp(name, "aten::_fused", 12))
             return false;
-        if (!pyro_finder_wants(finder, i))
+        if (!pyro_finder_wants(finder, op))
             continue;
         sums->ops++;
-        sums->op_ns += own_ns(finder, i);
+        sums->op_ns += own_ns(finder, op);
         if (!is_update(name))
             continue;
-        sums->first = sums->updates++ ? sums->first : i;
-        if (sums->updates == 1 || trace->duration_ns[i] < sums->fastest_ns)
-            sums->fastest_ns = trace->duration_ns[i];
+        sums->first = sums->updates++ ? sums->first : op;
+        if (sums->updates == 1 || trace->duration_ns[op] < sums->fastest_ns)
+            sums->fastest_ns = trace->duration_ns[op];
     }
     return true;
+}
+
+/* Calls of Optimizer.step. */
+static void sum_calls(pyro_finder *finder, update_sums *sums)
+{
+    const pyro_trace *trace = finder->context->trace;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (trace->category[i] != PYRO_EVENT_ANNOTATION ||
+            strncmp(pyro_event_name(trace, i), "Optimizer.step#", 15) != 0 ||
+            !pyro_finder_wants(finder, i))
+            continue;
+        sums->calls++;
+        sums->call_ns += own_ns(finder, i);
+    }
 }
 
 /* Idle time in which the optimizer kept the host from launching. */
@@ -86,6 +95,7 @@ DETECTOR(single_tensor_optimizer)
     update_sums sums = {.first = PYRO_NO_EVENT};
     if (finder->in_use & PYRO_USE_FUSED || !sum_updates(finder, &sums) || !sums.updates)
         return false;
+    sum_calls(finder, &sums);
     int64_t steps = sums.calls                           ? sums.calls
                     : finder->context->windows_are_steps ? finder->steps
                                                          : 1;

@@ -20,12 +20,11 @@ static bool mark_launchers(pyro_finder *finder, uint8_t *launched)
     const pyro_trace *trace = finder->context->trace;
     const pyro_joins *joins = finder->context->joins;
     bool has_copies = false;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (!pyro_event_is_device_work(trace->category[i]))
-            continue;
-        bool is_copy = trace->category[i] == PYRO_EVENT_MEMCPY &&
-                       strstr(pyro_event_name(trace, i), "HtoD");
-        uint32_t op = pyro_finder_outermost(finder, joins->op[i]);
+    for (size_t i = 0; i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        bool is_copy = trace->category[event] == PYRO_EVENT_MEMCPY &&
+                       strstr(pyro_event_name(trace, event), "HtoD");
+        uint32_t op = pyro_finder_outermost(finder, joins->op[event]);
         if (op != PYRO_NO_EVENT)
             launched[op] |= is_copy ? 2 : 1;
         has_copies |= is_copy;
@@ -46,10 +45,8 @@ DETECTOR(fill_then_copy)
     uint32_t first = PYRO_NO_EVENT;
     finder->memory_out |= !launched || !previous;
     bool has_copies = !finder->memory_out && mark_launchers(finder, launched);
-    for (size_t i = 0; has_copies && i < trace->count; i++) {
-        uint32_t event = context->joins->by_time[i];
-        if (trace->category[event] != PYRO_EVENT_OP || !pyro_finder_is_outermost(finder, event))
-            continue;
+    for (size_t i = 0; has_copies && i < finder->outermost_op_count; i++) {
+        uint32_t event = finder->outermost_ops[i];
         uint32_t before = previous[trace->track[event]];
         previous[trace->track[event]] = event + 1;
         if (launched[event] != 2 || !before || launched[before - 1] ||
@@ -94,12 +91,12 @@ DETECTOR(zero_grad)
     uint32_t list = pyro_finder_name(finder, "aten::_foreach_zero_");
     uint32_t first = PYRO_NO_EVENT;
     int64_t count = 0;
-    for (uint32_t i = 0; (one != PYRO_NO_ID || list != PYRO_NO_ID) && i < trace->count; i++) {
-        if ((trace->name[i] != one && trace->name[i] != list) ||
-            trace->category[i] != PYRO_EVENT_OP || !pyro_finder_wants(finder, i) ||
-            !pyro_finder_is_outermost(finder, i) || !is_in_zero_grad(trace, context->joins, i))
+    for (size_t i = 0; (one != PYRO_NO_ID || list != PYRO_NO_ID) && i < finder->op_count; i++) {
+        uint32_t op = finder->ops[i], name = trace->name[op];
+        if (name == PYRO_NO_ID || (name != one && name != list) || !pyro_finder_wants(finder, op) ||
+            !pyro_finder_is_outermost(finder, op) || !is_in_zero_grad(trace, context->joins, op))
             continue;
-        first = count++ ? first : i;
+        first = count++ ? first : op;
     }
     evidence->value = (double)count;
     evidence->place = pyro_finder_place(finder, first);
@@ -126,10 +123,8 @@ DETECTOR(bias_before_norm)
     int64_t count = 0;
     uint32_t first = PYRO_NO_EVENT;
     finder->memory_out |= !pending;
-    for (size_t i = 0; pending && i < trace->count; i++) {
-        uint32_t event = context->joins->by_time[i];
-        if (trace->category[event] != PYRO_EVENT_OP || !pyro_finder_is_outermost(finder, event))
-            continue;
+    for (size_t i = 0; pending && i < finder->outermost_op_count; i++) {
+        uint32_t event = finder->outermost_ops[i];
         const char *name = pyro_event_name(trace, event), *dims = pyro_finder_dims(finder, event);
         uint32_t *last = &pending[trace->track[event]];
         if (!strncmp(name, "aten::conv", 10) && name[10] >= '1' && name[10] <= '3')

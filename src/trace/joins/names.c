@@ -129,11 +129,30 @@ static bool begins_with_word(const char *text, size_t length, const char *word)
     return word_length <= length && !strncasecmp(text, word, word_length);
 }
 
-#define LETTER(letter) (1u << ((letter) - 'a'))
-/* Of the words below. */
-#define FIRST_LETTERS \
-    (LETTER('n') | LETTER('r') | LETTER('m') | LETTER('o') | LETTER('c') | LETTER('a') | \
-     LETTER('d') | LETTER('s'))
+/* Whether one of the words below begins with these two letters. */
+static bool may_begin(char first, char second)
+{
+    switch (first | 0x20) {
+    case 'n':
+        return (second | 0x20) == 'c' || (second | 0x20) == 'v';
+    case 'r':
+        return (second | 0x20) == 'c' || (second | 0x20) == 'e' || (second | 0x20) == 'o';
+    case 'm':
+        return (second | 0x20) == 's' || (second | 0x20) == 'u';
+    case 'o':
+        return (second | 0x20) == 'n';
+    case 'c':
+        return (second | 0x20) == 'r';
+    case 'a':
+        return (second | 0x20) == 'l';
+    case 'd':
+        return (second | 0x20) == 'e';
+    case 's':
+        return (second | 0x20) == 'y';
+    default:
+        return false;
+    }
+}
 
 bool pyro_is_collective_kernel(const char *name)
 {
@@ -148,8 +167,7 @@ bool pyro_is_collective_kernel(const char *name)
         return false;
     size_t length = kernel_name_length(name);
     for (size_t at = 0; at < length; at++) {
-        unsigned letter = (unsigned)(name[at] | 0x20) - 'a';
-        if (letter > 'z' - 'a' || !(FIRST_LETTERS >> letter & 1))
+        if (!may_begin(name[at], name[at + 1]))
             continue;
         for (size_t i = 0; i < sizeof words / sizeof *words; i++)
             if (begins_with_word(name + at, length - at, words[i]))
