@@ -5,7 +5,7 @@
 Every program runs bare and recorded in turn, in one process, because machines are noisy. A round
 records some steps; the range that the analysis of this recording gives is compared with the median
 of the bare steps right before and after it. Programs: the planted scripts and those of
-profiler_programs.py; the costs were fitted to some of them, and the others (unseen) check that.
+profiler_programs.py. The costs were fitted to the latter; the planted scripts took no part in that.
 With --cpu-time, steps are measured in CPU time, which other programs on the machine hardly change.
 """
 
@@ -111,7 +111,7 @@ def scripts(device):
     """(set of programs, name, script)"""
     for name in check.names_for(device):
         yield "planted", name, check.load(name)
-    for kind, models in (("known", profiler_programs.KNOWN), ("unseen", profiler_programs.UNSEEN)):
+    for kind, models in (("first", profiler_programs.FIRST), ("later", profiler_programs.LATER)):
         for name, make in models.items():
             yield (
                 kind,
@@ -143,7 +143,7 @@ def main():
     parser.add_argument("--recorder", choices=recording.RECORDERS, default="torch")
     parser.add_argument("--options", choices=OPTIONS, default="usual")
     parser.add_argument("--only", nargs="*", help="Names of programs.")
-    parser.add_argument("--sets", nargs="*", default=["planted", "known", "unseen"])
+    parser.add_argument("--sets", nargs="*", default=["planted", "first", "later"])
     parser.add_argument("--cpu-time", action="store_true", help="Measure steps in CPU time.")
     parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
     parser.add_argument("--json", help="File for all results.")

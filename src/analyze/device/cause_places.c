@@ -83,8 +83,9 @@ static uint32_t named_event(const pyro_analysis_context *context, uint32_t event
     return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
 }
 
-bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
-                           const pyro_lost_part *part)
+/* The sum of a part's place, created if missing; NULL when memory is out. */
+static pyro_place_sum *sum_of_part(pyro_cause_places *places, const pyro_analysis_context *context,
+                                   const pyro_lost_part *part)
 {
     const pyro_joins *joins = context->joins;
     uint32_t event = part->event;
@@ -97,14 +98,29 @@ bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_contex
     }
     if (part->sync != PYRO_NO_EVENT)
         wanted.sync_name = context->trace->name[part->sync];
-    pyro_place_sum *sum = find_sum(places, &wanted);
-    if (!sum)
-        return false;
+    return find_sum(places, &wanted);
+}
+
+bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
+                           const pyro_lost_part *part)
+{
+    pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
+    pyro_place_sum *sum;
+    if (recent->sum && recent->event == part->event && recent->cause == part->cause &&
+        recent->sync == part->sync) {
+        sum = &places->sums[recent->sum - 1];
+    } else {
+        sum = sum_of_part(places, context, part);
+        if (!sum)
+            return false;
+        *recent = (pyro_recent_event){part->event, part->sync, part->cause,
+                                      (uint32_t)(sum - places->sums) + 1};
+    }
     sum->time_ns = pyro_add_ns(sum->time_ns, part->time_ns);
     sum->profiler_ns = pyro_add_ns(sum->profiler_ns, part->profiler_ns);
     sum->stretches++;
     if (part->time_ns > sum->event_ns) {
-        sum->event = event;
+        sum->event = part->event;
         sum->event_ns = part->time_ns;
     }
     return true;

@@ -19,8 +19,8 @@ typedef struct suspect {
     int64_t event_ns, total_ns;
 } suspect;
 
-/* The same suspects recur soon: the ops of a layer, the frames around them. */
-enum { RECENT_COUNT = 64, DEEPEST_CHAIN = 1000 };
+/* Most gaps have few suspects: a table of this many slots finds them, a map those beyond. */
+enum { SLOTS = 1024, MOST_IN_SLOTS = 512, DEEPEST_CHAIN = 1000 };
 
 typedef struct search {
     pyro_analysis_context *context;
@@ -28,8 +28,8 @@ typedef struct search {
     uint16_t track;
     uint32_t running; /* innermost event at `now`; PYRO_NO_EVENT */
     int64_t now_ns;
-    pyro_map by_key;
-    uint32_t recent[RECENT_COUNT]; /* suspects plus 1, by a part of the key */
+    uint16_t slots[SLOTS]; /* suspects plus 1, by a hash of the key */
+    pyro_map by_key; /* of suspects that have no slot */
     suspect *suspects;
     size_t count, capacity;
     uint32_t sync; /* synchronising call with the largest part; PYRO_NO_EVENT */
@@ -44,23 +44,33 @@ static uint64_t cause_key(const pyro_analysis_context *context, uint32_t event)
     return (uint64_t)context->joins->call[named] << 32 | context->trace->name[named];
 }
 
+static suspect *add_suspect(search *search, uint64_t key)
+{
+    if (search->count == search->capacity &&
+        !pyro_grow(&search->suspects, &search->capacity, search->count + 1,
+                   sizeof *search->suspects))
+        return NULL;
+    search->suspects[search->count] = (suspect){.key = key};
+    return &search->suspects[search->count++];
+}
+
 /* The suspect with a key, created if missing; NULL when memory is out. */
 static suspect *find_suspect(search *search, uint64_t key)
 {
-    uint32_t *recent = &search->recent[(key ^ key >> 32) % RECENT_COUNT];
-    if (*recent && search->suspects[*recent - 1].key == key)
-        return &search->suspects[*recent - 1];
-    uint32_t index = pyro_map_get(&search->by_key, key);
-    if (index == PYRO_MAP_NONE) {
-        index = (uint32_t)search->count;
-        if (!pyro_grow(&search->suspects, &search->capacity, search->count + 1,
-                       sizeof *search->suspects) ||
-            !pyro_map_put(&search->by_key, key, index))
-            return NULL;
-        search->suspects[search->count++] = (suspect){.key = key};
+    uint32_t slot = (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
+    for (; search->slots[slot]; slot = (slot + 1) % SLOTS)
+        if (search->suspects[search->slots[slot] - 1].key == key)
+            return &search->suspects[search->slots[slot] - 1];
+    if (search->count < MOST_IN_SLOTS) {
+        suspect *added = add_suspect(search, key);
+        search->slots[slot] = added ? (uint16_t)search->count : 0;
+        return added;
     }
-    *recent = index + 1;
-    return &search->suspects[index];
+    uint32_t index = pyro_map_get(&search->by_key, key);
+    if (index != PYRO_MAP_NONE)
+        return &search->suspects[index];
+    return pyro_map_put(&search->by_key, key, (uint32_t)search->count) ? add_suspect(search, key)
+                                                                       : NULL;
 }
 
 static int blame(search *search, uint32_t event, int64_t duration_ns)

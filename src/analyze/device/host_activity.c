@@ -58,28 +58,6 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
     return status;
 }
 
-static pyro_host_thread *thread_of(pyro_host_threads *threads, uint32_t event)
-{
-    const pyro_trace *trace = threads->context->trace;
-    uint8_t slot = threads->slot_of_track[trace->track[event]];
-    return slot && pyro_event_is_host(trace->category[event]) ? &threads->threads[slot - 1] : NULL;
-}
-
-/* Adds what recording an event cost. A host that waits for the device catches up there: without a
- * profiler it would only wait longer. */
-static void owe_for(pyro_host_threads *threads, uint32_t event)
-{
-    const pyro_trace *trace = threads->context->trace;
-    uint8_t category = trace->category[event];
-    if (!threads->slot_of_track[trace->track[event]])
-        return;
-    threads->owed_ns += pyro_event_cost_ns(&threads->cost, threads->context, event);
-    if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
-        trace->start_ns[event] < threads->busy_until_ns &&
-        pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)
-        threads->owed_ns = 0;
-}
-
 static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
 {
     if (event == PYRO_NO_EVENT)
@@ -125,6 +103,18 @@ static void note_loader(pyro_host_threads *threads, pyro_host_thread *thread, ui
         thread->loading_until_ns = end;
 }
 
+/* Adds what recording an event cost. A host that waits for the device catches up there: without a
+ * profiler it would only wait longer. */
+static inline void owe_for(pyro_host_threads *threads, uint32_t event, uint8_t category)
+{
+    const pyro_trace *trace = threads->context->trace;
+    threads->owed_ns += pyro_event_cost_ns(&threads->cost, threads->context, event);
+    if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
+        trace->start_ns[event] < threads->busy_until_ns &&
+        pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)
+        threads->owed_ns = 0;
+}
+
 void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
 {
     const pyro_trace *trace = threads->context->trace;
@@ -133,14 +123,19 @@ void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
     threads->next_ns = INT64_MAX;
     for (; next < count; next++) {
         uint32_t event = by_time[next];
-        pyro_host_thread *thread = thread_of(threads, event);
-        if (thread && trace->start_ns[event] > now_ns) {
+        uint8_t slot = threads->slot_of_track[trace->track[event]];
+        if (!slot)
+            continue;
+        uint8_t category = trace->category[event];
+        bool is_host = pyro_event_is_host(category);
+        if (is_host && trace->start_ns[event] > now_ns) {
             threads->next_ns = trace->start_ns[event];
             break;
         }
-        owe_for(threads, event);
-        if (!thread)
+        owe_for(threads, event, category);
+        if (!is_host)
             continue;
+        pyro_host_thread *thread = &threads->threads[slot - 1];
         thread->running = event;
         thread->end_ns = INT64_MIN; /* the next request leaves it, if it has ended */
         if (threads->has_loader)

@@ -77,9 +77,12 @@ static void find_boundary(lost_state *state)
  * host's own. */
 static inline int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_ns)
 {
-    int64_t *owed_ns = &state->threads.owed_ns, most_ns = duration_ns / 4 * 3;
+    int64_t *owed_ns = &state->threads.owed_ns;
+    if (!(LATE_HOST_CAUSES >> cause & 1) || *owed_ns <= 0)
+        return 0;
+    int64_t most_ns = duration_ns / 4 * 3;
     int64_t part_ns = most_ns < *owed_ns ? most_ns : *owed_ns;
-    if (!(LATE_HOST_CAUSES >> cause & 1) || part_ns <= 0)
+    if (part_ns <= 0)
         return 0;
     *owed_ns -= part_ns;
     return part_ns;

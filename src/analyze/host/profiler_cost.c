@@ -165,26 +165,6 @@ int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *conte
     return status;
 }
 
-int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, pyro_analysis_context *context,
-                           uint32_t event)
-{
-    switch (context->trace->category[event]) {
-    case PYRO_EVENT_OP:
-    case PYRO_EVENT_ANNOTATION:
-        return cost->op_ns;
-    case PYRO_EVENT_PYTHON:
-        return pyro_context_traits(context, event) & PYRO_TRAIT_BUILTIN ? cost->builtin_ns
-                                                                        : cost->frame_ns;
-    case PYRO_EVENT_MEMORY:
-        return cost->memory_ns;
-    case PYRO_EVENT_RUNTIME:
-    case PYRO_EVENT_DRIVER:
-        return cost->call_ns;
-    default:
-        return 0;
-    }
-}
-
 /* How far the bare time may lie from the estimate: a part of the time itself, which varies from step
  * to step, and a part of the cost; at most 15%. */
 static double uncertainty_of(double step_ns, double cost_ns, pyro_cost_source source)

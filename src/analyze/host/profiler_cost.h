@@ -8,8 +8,25 @@
 int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *context);
 
 /* What recording an event took of the host's time. */
-int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, pyro_analysis_context *context,
-                           uint32_t event);
+static inline int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost,
+                                         pyro_analysis_context *context, uint32_t event)
+{
+    switch (context->trace->category[event]) {
+    case PYRO_EVENT_OP:
+    case PYRO_EVENT_ANNOTATION:
+        return cost->op_ns;
+    case PYRO_EVENT_PYTHON:
+        return pyro_context_traits(context, event) & PYRO_TRAIT_BUILTIN ? cost->builtin_ns
+                                                                        : cost->frame_ns;
+    case PYRO_EVENT_MEMORY:
+        return cost->memory_ns;
+    case PYRO_EVENT_RUNTIME:
+    case PYRO_EVENT_DRIVER:
+        return cost->call_ns;
+    default:
+        return 0;
+    }
+}
 
 /* Fills in the steps without the cost, from the causes, which hold the time that recording took. */
 int pyro_find_profiler_cost(pyro_analysis_context *context);
