@@ -263,6 +263,7 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
     pyro_kineto_scanner *scanner = reader->scanner;
     if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
         return pyro_fail_memory(error);
+    pyro_trace_trim(trace);
     name_tracks(trace, scanner);
     estimate_occupancy(trace);
     count_beyond_tracks(trace, &scanner->defects);

@@ -388,6 +388,21 @@ def compilation(length):
     return t
 
 
+def early_compilation(length):
+    """torch.compile at work before the first of the steps, which are ranges of the program. It traces
+    the backward too, which is no backward of the steps."""
+    t = Trace()
+    t.device = None
+    t.op("dynamo", 0, length)
+    node = {"Sequence number": 5, "Fwd thread id": 1}
+    name = "autograd::engine::evaluate_function: AddmmBackward0"
+    t.add("cpu_op", name, 10, length // 2, **node)
+    for i in range(4):
+        t.add("user_annotation", "request", length + 1000 * i, 900)
+        t.op("Torch-Compiled Region: 0/0", length + 1000 * i + 100, 700)
+    return t
+
+
 def dry_behind_profiler(events):
     """The device waits for 11% of the step, a part of it for the recording of ops."""
     t = dry(1100)
@@ -409,7 +424,8 @@ PLANTED = {
     "host-bound": (dry(1100), dry(900), dry_behind_profiler(270)),
     "small-ops": (small_ops(200, 6), small_ops(200, 11), small_ops(60, 6)),
     "python-time": (python_time(6200), python_time(5800)),
-    "compilation": (compilation(1200), compilation(800)),
+    "compilation": {"hit": compilation(1200), "miss": compilation(800),
+                    "hit2": early_compilation(1200), "miss2": early_compilation(300)},
     "kernel-gaps": (queued(40), queued(25)),
     "short-kernels": (short_kernels(5), short_kernels(3)),
     "launch-overhead": (launch_overhead(40), launch_overhead(25)),

@@ -163,12 +163,12 @@ def annotated():
     return t
 
 
-def requests(length, name="request"):
-    """A range that repeats, with a nested one, in a program without a device."""
+def requests(length, name="request", numbers=range(4)):
+    """A range that repeats, with a nested one, in a program without a device; its name may count."""
     t = Trace()
     t.op("aten::empty", 0, 10)
     for i in range(4):
-        t.add("user_annotation", name, 1000 * (i + 1), length)
+        t.add("user_annotation", name.format(numbers[i]), 1000 * (i + 1), length)
         t.add("user_annotation", "tokenize", 1000 * (i + 1) + 10, 100)
         t.op("aten::linear", 1000 * (i + 1) + 120, 200)
     return t
@@ -268,6 +268,9 @@ TRACES = {
     "requests": requests(900),
     "requests-short.miss": requests(400),
     "requests-of-gloo.miss": requests(900, "gloo:all_reduce"),
+    "requests-numbered": requests(900, "batch {}"),
+    "requests-of-layers.miss": requests(900, "layer {}"),
+    "requests-of-stages.miss": requests(900, "step {}", (1, 2, 1, 2)),
     "vllm": vllm(shapes=True),
     "vllm-without-shapes": vllm(shapes=False),
     "sglang": sglang(),

@@ -180,6 +180,22 @@ static void reducer_work_is_the_wrappers(void **state)
     built_free(trace);
 }
 
+/* torch.compile traces the backward inside its own op; what the thread does later is none. */
+static void traced_backward_marks_no_thread(void **state)
+{
+    (void)state;
+    pyro_trace *trace = build_trace(1, 0);
+    build_op(trace, 0, "dynamo", 0, 100, 0, 0);
+    uint32_t traced = build_op(
+        trace, 0, "autograd::engine::evaluate_function: AddmmBackward0", 10, 20, 1, 1);
+    uint32_t region = build_op(trace, 0, "Torch-Compiled Region: 0/0", 200, 50, 0, 0);
+    pyro_joins joins = join(trace);
+    assert_int_equal(joins.phase[traced], PYRO_PHASE_BACKWARD);
+    assert_int_equal(joins.phase[region], PYRO_PHASE_OTHER);
+    pyro_joins_free(&joins);
+    built_free(trace);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(partial_overlaps_go_to_the_innermost),
     cmocka_unit_test(times_without_sense_are_bounded),
@@ -188,6 +204,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(phases_of_a_step),
     cmocka_unit_test(recomputed_layers_are_forward),
     cmocka_unit_test(reducer_work_is_the_wrappers),
+    cmocka_unit_test(traced_backward_marks_no_thread),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

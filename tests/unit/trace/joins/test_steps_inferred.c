@@ -54,6 +54,8 @@ static void every_source_gives_steps(void **state)
     check("module", PYRO_STEPS_MODULE, 5, (int[]){2000, 3000, 4000, 5000, 6000, 6850});
     check("kernels", PYRO_STEPS_KERNELS, 6, (int[]){990, 1990, 2990, 3990, 4990, 5990, 6552});
     check("requests", PYRO_STEPS_ANNOTATION, 4, (int[]){1000, 2000, 3000, 4000, 4900});
+    check("requests-numbered", PYRO_STEPS_ANNOTATION, 4, (int[]){1000, 2000, 3000, 4000, 4900});
+    check("annotated", PYRO_STEPS_ANNOTATION, 4, (int[]){0, 1000, 2000, 3000, 3900});
     check("graph-replays", PYRO_STEPS_KERNELS, 4, (int[]){1000, 1500, 2000, 2500, 2820});
 }
 
@@ -61,8 +63,8 @@ static void what_is_no_loop_has_no_steps(void **state)
 {
     static const char *const names[] = {
         "optimizer-once.miss",    "optimizer-in-backward.miss", "module-once.miss",
-        "kernels-of-layers.miss", "kernels-without-host.miss",  "annotated",
-        "requests-short.miss",    "requests-of-gloo.miss",
+        "kernels-of-layers.miss", "kernels-without-host.miss",  "requests-short.miss",
+        "requests-of-gloo.miss",  "requests-of-layers.miss",    "requests-of-stages.miss",
     };
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -84,7 +86,8 @@ static void an_expression_chooses_steps(void **state)
     assert_int_equal(joins.steps[3].number, 3);
     pyro_joins_free(&joins);
     joins = join(trace, "^nothing");
-    assert_int_equal(joins.step_source, PYRO_STEPS_NONE);
+    assert_int_equal(joins.step_source, PYRO_STEPS_ANNOTATION);
+    assert_string_equal(joins.step_mark, "iteration #");
     pyro_joins_free(&joins);
     pyro_analysis_options options = {.step = -1, .steps_from = "(unclosed"};
     pyro_error error;
