@@ -106,6 +106,8 @@ typedef struct pyro_analyzer {
      * the traits. */
     uint32_t categories_by_trait;
     uint16_t traits;
+    /* Of these categories, it wants all events where no kernel ran. */
+    uint32_t categories_on_host;
     /* Remaining work in independent items; may be NULL. Other lanes may do some items, with
      * separate contexts; `conclude` follows the last. */
     size_t (*count_items)(void *state);

@@ -106,20 +106,30 @@ static void subscribe(lane *lane, unsigned category, size_t i)
     list->states[list->total_count++] = lane->states[i];
 }
 
+/* Whether an analysis wants all events of a category. */
+static bool wants_category(const pyro_analyzer *analyzer, uint32_t bit, bool on_host)
+{
+    if (!analyzer->event)
+        return false;
+    return !analyzer->categories || analyzer->categories & bit ||
+           (on_host && analyzer->categories_on_host & bit);
+}
+
 static void subscribe_all(lane *lane)
 {
+    bool on_host = lane->context.category_count[PYRO_EVENT_KERNEL] == 0;
     for (unsigned category = 0; category < PYRO_EVENT_CATEGORY_COUNT; category++) {
         subscribers *list = &lane->subscribers[category];
         uint32_t bit = 1u << category;
         for (size_t i = 0; i < lane->count; i++) {
-            const pyro_analyzer *analyzer = lane->analyzers[i];
-            if (analyzer->event && (!analyzer->categories || analyzer->categories & bit))
+            if (wants_category(lane->analyzers[i], bit, on_host))
                 subscribe(lane, category, i);
         }
         list->count = list->total_count;
         for (size_t i = 0; i < lane->count; i++) {
             const pyro_analyzer *analyzer = lane->analyzers[i];
-            if (!analyzer->event || !(analyzer->categories_by_trait & bit))
+            if (!analyzer->event || !(analyzer->categories_by_trait & bit) ||
+                wants_category(analyzer, bit, on_host))
                 continue;
             subscribe(lane, category, i);
             list->traits |= analyzer->traits;

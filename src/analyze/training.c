@@ -227,7 +227,10 @@ const pyro_analyzer pyro_analyze_training = {
     .init = init_training,
     .event = add_event,
     .finish = finish_training,
-    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON |
-                  1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY | 1u << PYRO_EVENT_MEMSET,
+    .categories = 1u << PYRO_EVENT_OP | 1u << PYRO_EVENT_KERNEL | 1u << PYRO_EVENT_MEMCPY |
+                  1u << PYRO_EVENT_MEMSET,
+    .categories_by_trait = 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON,
+    .traits = PYRO_TRAIT_LOADER,
+    .categories_on_host = 1u << PYRO_EVENT_ANNOTATION | 1u << PYRO_EVENT_PYTHON,
     .whole_trace = true,
 };

@@ -10,6 +10,7 @@
 #include "base/containers/intern.h"
 #include "base/containers/map.h"
 #include <pyrometer/trace.h>
+#include <string.h>
 
 #define PYRO_NO_ID UINT32_MAX
 #define PYRO_NO_SEQUENCE INT64_MIN
@@ -238,6 +239,16 @@ static inline const char *pyro_trace_text(const pyro_trace *trace, uint32_t id)
 static inline const char *pyro_event_name(const pyro_trace *trace, size_t event)
 {
     return pyro_trace_text(trace, trace->name[event]);
+}
+
+/* The first event of a category at or after an index; the number of events: there is none. Finds rare
+ * categories much faster than a look at every event. */
+static inline size_t pyro_trace_next(const pyro_trace *trace, size_t from, uint8_t category)
+{
+    const uint8_t *found = from < trace->count
+                               ? memchr(trace->category + from, category, trace->count - from)
+                               : NULL;
+    return found ? (size_t)(found - trace->category) : trace->count;
 }
 
 static inline int64_t pyro_event_end_ns(const pyro_trace *trace, size_t event)

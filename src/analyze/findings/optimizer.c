@@ -59,13 +59,14 @@ static bool sum_updates(pyro_finder *finder, update_sums *sums)
 static void sum_calls(pyro_finder *finder, update_sums *sums)
 {
     const pyro_trace *trace = finder->context->trace;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_ANNOTATION ||
-            strncmp(pyro_event_name(trace, i), "Optimizer.step#", 15) != 0 ||
-            !pyro_finder_wants(finder, i))
+    for (size_t i = pyro_trace_next(trace, 0, PYRO_EVENT_ANNOTATION); i < trace->count;
+         i = pyro_trace_next(trace, i + 1, PYRO_EVENT_ANNOTATION)) {
+        uint32_t event = (uint32_t)i;
+        if (strncmp(pyro_event_name(trace, event), "Optimizer.step#", 15) != 0 ||
+            !pyro_finder_wants(finder, event))
             continue;
         sums->calls++;
-        sums->call_ns += own_ns(finder, i);
+        sums->call_ns += own_ns(finder, event);
     }
 }
 

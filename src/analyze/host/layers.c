@@ -361,10 +361,23 @@ static int publish(layers_state *state, pyro_analysis_context *context)
     return PYRO_OK;
 }
 
+/* Most frames are no calls, so they are not looked at one by one. */
+static void add_frames(layers_state *state, const pyro_analysis_context *context)
+{
+    const pyro_joins *joins = context->joins;
+    for (uint32_t call = 0; call < joins->call_count; call++) {
+        uint32_t event = joins->calls[call].event;
+        if (event != PYRO_NO_EVENT && context->trace->category[event] == PYRO_EVENT_PYTHON &&
+            joins->call[event] == call && pyro_context_wants(context, event))
+            add_call(state, context, call);
+    }
+}
+
 static int finish_layers(void *data, pyro_analysis_context *context)
 {
     layers_state *state = data;
     const pyro_joins *joins = context->joins;
+    add_frames(state, context);
     for (size_t c = 0; c < joins->call_count; c++)
         state->rows[joins->calls[c].layer].backward_calls += state->has_backward[c];
     /* A pure container has a backward when one of its sublayers has. */
@@ -381,10 +394,13 @@ static int finish_layers(void *data, pyro_analysis_context *context)
     return publish(state, context);
 }
 
+#define ALL_CATEGORIES ((1u << PYRO_EVENT_CATEGORY_COUNT) - 1)
+
 const pyro_analyzer pyro_analyze_layers = {
     .name = "layers",
     .state_size = sizeof(layers_state),
     .init = init_layers,
     .event = add_event,
     .finish = finish_layers,
+    .categories = ALL_CATEGORIES & ~(1u << PYRO_EVENT_PYTHON),
 };

@@ -54,7 +54,10 @@ static int use_stacks(pyro_compiled *compiled)
 {
     const pyro_trace *trace = compiled->state->trace;
     pyro_joins *joins = compiled->state->joins;
-    for (uint32_t event = 0; event < trace->count; event++) {
+    size_t stacks = 0;
+    for (size_t i = 0; i < trace->kernel_count; i++)
+        stacks += trace->kernels[i].stack != PYRO_NO_ID;
+    for (uint32_t event = 0; stacks && event < trace->count; event++) {
         uint32_t detail = trace->detail[event];
         if (trace->category[event] != PYRO_EVENT_KERNEL || detail >= trace->kernel_count ||
             trace->kernels[detail].stack == PYRO_NO_ID ||

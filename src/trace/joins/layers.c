@@ -178,9 +178,10 @@ static int match_names(pyro_join_state *state, const regex_t *expression, uint8_
     const pyro_trace *trace = state->trace;
     bool *seen = calloc(trace->names.count + 1, sizeof *seen);
     int status = seen ? PYRO_OK : pyro_fail_memory(state->error);
-    for (size_t i = 0; i < trace->count && !status; i++) {
+    for (size_t i = pyro_trace_next(trace, 0, category); i < trace->count && !status;
+         i = pyro_trace_next(trace, i + 1, category)) {
         uint32_t name = trace->name[i];
-        if (trace->category[i] != category || name >= trace->names.count || seen[name])
+        if (name >= trace->names.count || seen[name])
             continue;
         seen[name] = true;
         status = expression ? match_name(state, expression, name)

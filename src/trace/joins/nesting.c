@@ -218,7 +218,10 @@ static int place_event(pyro_join_state *state, uint32_t event)
                                                 : PYRO_NAME_PLAIN;
     context now = parent != PYRO_NO_EVENT ? context_of_parent(state, event, parent)
                                           : context_outside(state, event, name_class);
-    int status = says_something ? enter_event(state, event, name_class, &now) : PYRO_OK;
+    /* Most events are frames of the program, which decide nothing. */
+    bool decides = says_something &&
+                   (category != PYRO_EVENT_PYTHON || name_class != PYRO_NAME_PLAIN);
+    int status = decides ? enter_event(state, event, name_class, &now) : PYRO_OK;
     if (category == PYRO_EVENT_OP)
         joins->op[event] = event;
     else if (parent != PYRO_NO_EVENT)
