@@ -241,7 +241,7 @@ static inline const char *pyro_event_name(const pyro_trace *trace, size_t event)
     return pyro_trace_text(trace, trace->name[event]);
 }
 
-/* The first event of a category at or after an index; the number of events: there is none. Finds rare
+/* The first event of a category at or after an index; the number of events: not found. Finds rare
  * categories much faster than a look at every event. */
 static inline size_t pyro_trace_next(const pyro_trace *trace, size_t from, uint8_t category)
 {

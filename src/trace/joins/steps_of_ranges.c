@@ -71,7 +71,7 @@ static bool is_outermost(pyro_join_state *state, uint32_t event)
     return true;
 }
 
-/* The number in "step 1" or "batch_12"; -1: there is none, or it counts something else, such as
+/* The number in "step 1" or "batch_12"; -1: missing, or it counts something else, such as
  * layers. */
 static int64_t number_in(const char *name)
 {
@@ -166,7 +166,7 @@ static int add_steps(pyro_join_state *state, const range_sum *loop)
     return status == PYRO_OK ? add_step(state, start_ns, loop->last_ns) : status;
 }
 
-/* The longest loop; NULL: there is none. */
+/* The longest loop; NULL: not found. */
 static const range_sum *find_loop(const range_sums *all)
 {
     const range_sum *best = NULL;

@@ -261,9 +261,8 @@ int pyro_kineto_finish(pyro_kineto_reader *reader, pyro_error *error)
 {
     pyro_trace *trace = reader->trace;
     pyro_kineto_scanner *scanner = reader->scanner;
-    if (!number_wide_ids(trace, scanner) || !join_stacks(trace))
+    if (!number_wide_ids(trace, scanner) || !join_stacks(trace) || !pyro_trace_trim(trace))
         return pyro_fail_memory(error);
-    pyro_trace_trim(trace);
     name_tracks(trace, scanner);
     estimate_occupancy(trace);
     count_beyond_tracks(trace, &scanner->defects);

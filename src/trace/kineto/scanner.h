@@ -217,8 +217,8 @@ const char *pyro_kineto_counter_values(pyro_kineto_scanner *scanner, const char 
 pyro_trace *pyro_trace_new(const char *file);
 /* Frees the columns and side tables, not the texts. */
 void pyro_trace_free_rows(pyro_trace *trace);
-/* Gives back the memory of rows that are only reserved. */
-void pyro_trace_trim(pyro_trace *trace);
+/* Frees the memory of rows that are only reserved; false when memory is out. */
+bool pyro_trace_trim(pyro_trace *trace);
 /* Reserves this many rows in all columns; false when memory is out. */
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
 /* The track for all events beyond the largest number of tracks; it belongs to no device. */
