@@ -135,7 +135,7 @@ DETECTOR(small_collectives)
     evidence->place = sums.place;
     pyro_evidence_say(
         evidence,
-        "%.1f collectives of less than %d KiB %s take %s, of which %s %s; "
+        "%.1f collectives of less than %d KiB %s take %s in total, of which %s %s; "
         "%s %s of %" PRId64 " bytes",
         evidence->value, SMALL_BYTES >> 10, has_steps ? "per step" : "in the whole trace",
         pyro_evidence_time(evidence, sums.total_ns), pyro_evidence_time(evidence, sums.lost_ns),
