@@ -70,16 +70,16 @@ TMP/data/pyrometer/efficiency.json: 8 rows
   H200 SXM: 8 rows, 8 samples (gemm 2, gemv 1, conv 1, attention 1, elementwise 2, norm 1)
 
 $ pyrometer learn --show --shipped --top 3
-the table that ships with pyrometer: 166 rows
-  H200 SXM: 166 rows, 284 samples (gemm 31, gemv 1, conv 53, attention 5, elementwise 29, reduction 14, norm 16, embedding 4, copy 13)
+the table that ships with pyrometer: 1059 rows
+  H200 SXM: 1059 rows, 3467 samples (gemm 174, gemv 9, conv 315, attention 29, elementwise 93, reduction 59, norm 74, softmax 14, embedding 28, copy 30, conv_backward 223, attention_backward 11)
 
 H200 SXM, cuda 13.0:
-  Kind  Type   m    n       k    FLOPs     Bytes  N     Time  Spread  Peak   B/s
+  Kind  Type   m        n       k    FLOPs      Bytes  N      Time   Peak    B/s
   ------------------------------------------------------------------------------
-  gemm  fp32  10  609     861   8.19 M  2.00 MiB  1  8.32 us       -  1.5%  5.2%
-  gemm  fp32  10  861     609   8.20 M  2.00 MiB  1  6.98 us       -  1.8%  6.3%
-  gemm  fp32  10  861  2.44 k  32.77 M  7.91 MiB  1  21.7 us       -  2.3%  8.0%
-  ... 163 more rows; --top 0 shows all
+  gemm  fp32  10      861     861  12.29 M   2.99 MiB  7   8.81 us   2.1%   7.4%
+  gemm  fp32  10   2.44 k  2.44 k  67.11 M   16.1 MiB  1   21.8 us   4.6%  16.2%
+  gemm  fp32  10  27.55 k  2.44 k   1.05 G  251.0 MiB  1  120.9 us  12.9%  45.3%
+  ... 1056 more rows; --top 0 shows all
 
 Sizes are the middle of their group; N is the number of samples. Peak and B/s are
 shares of the data sheet's peak for the type and of its bandwidth.
