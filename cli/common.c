@@ -204,6 +204,17 @@ int pyro_common_write_page(const pyro_common *common, pyro_page *page)
     return exit_code;
 }
 
+bool pyro_common_fail_on_page(pyro_page *page, const char *path, const pyro_error *reason)
+{
+    bool is_damaged = reason->code == PYRO_ERROR_FORMAT || reason->code == PYRO_ERROR_LIMIT ||
+                      reason->code == PYRO_ERROR_UNSUPPORTED;
+    pyro_error error;
+
+    pyro_common_fail(path, reason);
+    pyro_error_clear(&error);
+    return is_damaged && pyro_page_add_failure(page, path, reason, &error) == PYRO_OK;
+}
+
 /* The command's JSON as a page. */
 static int write_as_page(const pyro_common *common, const char *text, size_t size)
 {

@@ -45,6 +45,11 @@ bool pyro_common_to_stdout(const pyro_common *common);
 int pyro_common_write(const pyro_common *common, const char *text, size_t size);
 /* The same for a page that has all its parts. */
 int pyro_common_write_page(const pyro_common *common, pyro_page *page);
+/*
+ * Reports why a trace or recording cannot be read. A file that is there becomes a part of the page,
+ * which says what is missing. Returns whether it did; a page without it is not worth writing.
+ */
+bool pyro_common_fail_on_page(pyro_page *page, const char *path, const pyro_error *reason);
 
 /*
  * Writes a text that the library made with `status` to a file, and frees it; returns the exit code.

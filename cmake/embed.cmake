@@ -60,7 +60,7 @@ set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/generated/embedded.S
 file(GLOB page_template CONFIGURE_DEPENDS web/dist/index.html)
 set(page_template_bytes "")
 set(page_template_size 0)
-if(page_template)
+if(page_template AND PYRO_PAGE)
   file(SIZE ${page_template} page_template_size)
   set(page_template_bytes ".incbin \"${page_template}\"")
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${page_template})

@@ -138,6 +138,16 @@ add_test(NAME recording_chrome COMMAND ${Python3_EXECUTABLE} tests/trace/check_r
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 set_tests_properties(recording_chrome PROPERTIES LABELS trace TIMEOUT 300)
 
+# The tool as a build without Node makes it. Its own empty page comes before the library's.
+set(page_template_bytes "")
+set(page_template_size 0)
+set(no_page ${CMAKE_CURRENT_BINARY_DIR}/generated/no_page)
+configure_file(cmake/page_template.c.in ${no_page}.c @ONLY)
+configure_file(cmake/page_template.S.in ${no_page}_bytes.S @ONLY)
+add_executable(pyrometer-without-page cli/main.c ${no_page}.c ${no_page}_bytes.S)
+target_include_directories(pyrometer-without-page PRIVATE include src)
+target_link_libraries(pyrometer-without-page PRIVATE pyrometer_flags pyrometer_cli)
+
 add_test(NAME cli COMMAND ${Python3_EXECUTABLE} tests/cli/run.py
   --tool $<TARGET_FILE:pyrometer> tests/cli
   WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})

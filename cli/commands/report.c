@@ -161,7 +161,8 @@ static int add_result(pyro_page *page, const char *path, pyro_error *error)
     return status;
 }
 
-static int add_trace(pyro_page *page, const char *path, bool quiet, pyro_error *error)
+/* *is_shown: the page has the trace, or says why it cannot be read. */
+static int add_trace(pyro_page *page, const char *path, bool quiet, bool *is_shown)
 {
     pyro_progress progress;
     pyro_trace_options reading = {.progress = pyro_progress_update, .progress_user = &progress};
@@ -169,20 +170,27 @@ static int add_trace(pyro_page *page, const char *path, bool quiet, pyro_error *
     pyro_trace *trace = NULL;
     pyro_analysis *analysis = NULL;
     pyro_peaks peaks;
-    int status;
+    pyro_error error;
+    int status, exit_code = PYRO_EXIT_FINE;
 
+    pyro_error_clear(&error);
     if (pyro_peaks_load(&peaks))
         options.peaks = &peaks;
     pyro_progress_begin(&progress, path, quiet);
-    status = pyro_trace_open(&trace, path, &reading, error);
+    status = pyro_trace_open(&trace, path, &reading, &error);
     if (status == PYRO_OK)
-        status = pyro_trace_analyze(&analysis, trace, &options, error);
+        status = pyro_trace_analyze(&analysis, trace, &options, &error);
     pyro_progress_end(&progress);
-    if (status == PYRO_OK)
-        status = pyro_page_add_trace(page, trace, analysis, &options, error);
+    if (status != PYRO_OK) {
+        *is_shown = pyro_common_fail_on_page(page, path, &error);
+        exit_code = PYRO_EXIT_ERROR;
+    } else if (pyro_page_add_trace(page, trace, analysis, &options, &error) != PYRO_OK) {
+        *is_shown = false;
+        exit_code = pyro_common_fail(path, &error);
+    }
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
-    return status;
+    return exit_code;
 }
 
 static int add_model(pyro_page *page, const char *spec, const pyro_pricing *pricing,
@@ -197,19 +205,37 @@ static int add_model(pyro_page *page, const char *spec, const pyro_pricing *pric
     return status;
 }
 
-static int add_input(pyro_page *page, const char *input, const report_values *values)
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), wanted = strlen(end);
+
+    return length >= wanted && strcmp(text + length - wanted, end) == 0;
+}
+
+/* A damaged trace or recording may have nothing but its name. */
+static bool is_trace_by_name(const char *path)
+{
+    struct stat file;
+
+    return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
+           (ends_with(path, ".pyro") || ends_with(path, ".json") ||
+            ends_with(path, ".json.gz"));
+}
+
+static int add_input(pyro_page *page, const char *input, const report_values *values,
+                     bool *is_shown)
 {
     pyro_error error;
+    bool is_json = is_result(input);
     int status;
 
+    if (!is_json && (pyro_is_trace(input) || is_trace_by_name(input)))
+        return add_trace(page, input, values->common.quiet, is_shown);
     pyro_error_clear(&error);
-    if (is_result(input))
-        status = add_result(page, input, &error);
-    else if (pyro_is_trace(input))
-        status = add_trace(page, input, values->common.quiet, &error);
-    else
-        status = add_model(page, input, &values->pricing, &error);
-    return status == PYRO_OK ? PYRO_EXIT_FINE : pyro_common_fail(input, &error);
+    status = is_json ? add_result(page, input, &error)
+                     : add_model(page, input, &values->pricing, &error);
+    *is_shown = status == PYRO_OK;
+    return *is_shown ? PYRO_EXIT_FINE : pyro_common_fail(input, &error);
 }
 
 /* "3" or "3-5" */
@@ -242,7 +268,8 @@ static int write_page(const report_values *values, const pyro_words *inputs)
     };
     pyro_page *page = NULL;
     pyro_error error;
-    int exit_code = PYRO_EXIT_FINE;
+    bool is_whole = true;
+    int exit_code, worst = PYRO_EXIT_FINE;
 
     pyro_error_clear(&error);
     if (inputs->count == 0)
@@ -254,16 +281,20 @@ static int write_page(const report_values *values, const pyro_words *inputs)
                                     values->steps);
     if (pyro_page_new(&page, &options, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    for (size_t i = 0; i < inputs->count && exit_code == PYRO_EXIT_FINE; i++)
-        exit_code = add_input(page, inputs->items[i], values);
-    if (exit_code == PYRO_EXIT_FINE)
+    for (size_t i = 0; i < inputs->count && is_whole; i++) {
+        exit_code = add_input(page, inputs->items[i], values, &is_whole);
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    if (is_whole) {
         exit_code = pyro_common_write_page(&values->common, page);
-    for (size_t i = 0; i < inputs->count && exit_code == PYRO_EXIT_FINE; i++)
+        worst = exit_code > worst ? exit_code : worst;
+    }
+    for (size_t i = 0; i < inputs->count && worst == PYRO_EXIT_FINE; i++)
         if (!values->common.quiet && pyro_recording_is_growing(inputs->items[i]))
             fprintf(stderr, "%s is still being recorded: pyrometer serve follows it\n",
                     inputs->items[i]);
     pyro_page_free(page);
-    return exit_code;
+    return worst;
 }
 
 static int run_report(const pyro_command *command, int argc, char **argv)

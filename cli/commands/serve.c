@@ -149,8 +149,8 @@ static int open_and_serve(const serve_values *values, const char *path)
 
     pyro_error_clear(&error);
     if (!pyro_page_is_available())
-        return pyro_common_complain("this build has no page, because Node was missing; 'make web' "
-                                    "and a new build add it");
+        return pyro_common_complain("this build has no page: install Node 18 or newer (Debian: "
+                                    "nodejs, npm), run `make web` and build again");
     if (serve_folder_open(&site.folder, path, &error) != PYRO_OK) {
         exit_code = pyro_common_fail(path, &error);
     } else {

@@ -28,6 +28,7 @@ typedef struct trace_run {
     size_t warnings;
     size_t defects; /* that make numbers wrong */
     pyro_page *page;     /* NULL: no page is wanted */
+    bool page_lacks_input; /* so that it is not written */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
     bool has_layers, has_gaps, has_memory, has_findings; /* of the last file */
 } trace_run;
@@ -194,6 +195,19 @@ static void remember(const trace_run *run, const pyro_trace *trace, const pyro_a
     pyro_free(text);
 }
 
+static int report_failure(trace_run *run, const char *path, bool is_read, const pyro_error *error)
+{
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+
+    if (!run->page || is_read) {
+        run->page_lacks_input = true;
+        return pyro_common_fail(name, error);
+    }
+    if (!pyro_common_fail_on_page(run->page, name, error))
+        run->page_lacks_input = true;
+    return PYRO_EXIT_ERROR;
+}
+
 static int analyze_file(trace_run *run, const char *path, bool several)
 {
     pyro_progress progress;
@@ -212,11 +226,12 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     if (status == PYRO_OK)
         status = pyro_trace_analyze(&analysis, trace, &run->analysis, &error);
     pyro_progress_end(&progress);
-    if (status == PYRO_OK)
+    bool is_read = status == PYRO_OK;
+    if (is_read)
         exit_code = write_traces(run, trace);
-    if (status == PYRO_OK && run->page)
+    if (is_read && run->page)
         status = pyro_page_add_trace(run->page, trace, analysis, &run->analysis, &error);
-    else if (status == PYRO_OK)
+    else if (is_read)
         status = is_pass(run, trace, several) ? add_pass(run, trace, analysis, &error)
                                               : add_report(run, trace, analysis, several, &error);
     if (status == PYRO_OK) {
@@ -226,7 +241,7 @@ static int analyze_file(trace_run *run, const char *path, bool several)
         for (size_t i = 0; i < analysis->defect_count; i++)
             run->defects += analysis->defects[i].severity >= PYRO_SEVERITY_WARNING;
     } else {
-        exit_code = pyro_common_fail(strcmp(path, "-") == 0 ? "standard input" : path, &error);
+        exit_code = report_failure(run, path, is_read, &error);
     }
     freed freed = {trace, analysis};
     unsigned parts = trace ? pyro_count_parts((int)run->values->threads,
@@ -299,8 +314,10 @@ static int analyze_files(trace_run *run, const pyro_words *files)
         exit_code = analyze_file(run, files->items[i], files->count > 1);
         worst = exit_code > worst ? exit_code : worst;
     }
-    if (run->page && worst == PYRO_EXIT_FINE)
-        worst = pyro_common_write_page(&run->values->common, run->page);
+    if (run->page && !run->page_lacks_input) {
+        exit_code = pyro_common_write_page(&run->values->common, run->page);
+        worst = exit_code > worst ? exit_code : worst;
+    }
     if (run->passes) {
         exit_code = add_summary(run);
         worst = exit_code > worst ? exit_code : worst;

@@ -42,6 +42,11 @@ PYRO_API int pyro_page_add_model(pyro_page *page, const char *name, const pyro_c
 PYRO_API int pyro_page_add_trace(pyro_page *page, pyro_trace *trace, const pyro_analysis *analysis,
                                  const pyro_analysis_options *options, pyro_error *error);
 
+/* Adds a trace or recording that cannot be read: `reason` is the error of reading it. The page says
+ * what is missing and how to get it. */
+PYRO_API int pyro_page_add_failure(pyro_page *page, const char *path, const pyro_error *reason,
+                                   pyro_error *error);
+
 /* Adds benchmark results with the verdict, if they have one. */
 PYRO_API int pyro_page_add_bench(pyro_page *page, const char *name, const pyro_bench_report *report,
                                  pyro_error *error);

@@ -34,3 +34,44 @@ pyrometer: report needs a model, trace, recording or result: pyrometer report IN
 $ pyrometer report no-such-model
 pyrometer: no-such-model: no such file or model (pyrometer models lists the * built-in ones) (glob)
 [2]
+
+# A trace or recording that cannot be read has a page too; the command fails.
+$ printf 'PYR' >$TMP/short.pyro; pyrometer report $TMP/short.pyro -o $TMP/short.html
+pyrometer: $TMP/short.pyro: truncated recording: the file ends inside its header
+wrote $TMP/short.html (page)
+[2]
+
+$ grep -c '<title>short.pyro</title>' $TMP/short.html
+1
+
+$ echo '{"traceEvents": []}' >$TMP/empty.json; pyrometer report $TMP/empty.json -o $TMP/empty.html
+pyrometer: $TMP/empty.json: the trace contains no events
+wrote $TMP/empty.html (page)
+[2]
+
+$ rm $TMP/empty.html; pyrometer trace $TMP/empty.json -q -o $TMP/empty.html
+pyrometer: $TMP/empty.json: the trace contains no events
+[2]
+
+$ grep -c '<title>empty.json</title>' $TMP/empty.html
+1
+
+$ : >$TMP/nothing.json.gz; pyrometer report trace/good-1-training.json $TMP/nothing.json.gz -o $TMP/both.html
+pyrometer: $TMP/nothing.json.gz: the file is empty
+wrote $TMP/both.html (page)
+[2]
+
+$ grep -c pyrometer-data $TMP/both.html
+2
+
+# An input that is not there has none.
+$ pyrometer report $TMP/gone.pyro -q -o $TMP/gone.html
+pyrometer: $TMP/gone.pyro: no such file or model (pyrometer models lists the * built-in ones) (glob)
+[2]
+
+$ pyrometer trace $TMP/gone.json -q -o $TMP/gone.html
+pyrometer: $TMP/gone.json: cannot open: No such file or directory
+[2]
+
+$ test -e $TMP/gone.html
+[1]

@@ -142,9 +142,9 @@ def run_transcript(path, tools, folder, update):
 def link_tools(folder, tool):
     """Links the tool, and programs built with it, into a folder for PATH."""
     (folder / "pyrometer").symlink_to(tool)
-    docgen = tool.parent / "pyrometer-docgen"
-    if docgen.exists():
-        (folder / "pyrometer-docgen").symlink_to(docgen)
+    for name in ("pyrometer-docgen", "pyrometer-without-page"):
+        if (tool.parent / name).exists():
+            (folder / name).symlink_to(tool.parent / name)
     (folder / "python3").symlink_to(sys.executable)
 
 

@@ -22,6 +22,14 @@ function smallTraces(): string[] {
     .map((file) => join(planted, file));
 }
 
+/** The page of a file that cannot be read. */
+function unreadable(name: string, file: string, content: string | Buffer): string {
+  const [input, output] = [join(folder, file), join(folder, `${name}.html`)];
+  writeFileSync(input, content);
+  expect(() => run("report", input, "-q", "-o", output)).toThrow(file);
+  return output;
+}
+
 /** One page of every kind of result. */
 function everyKind(): string[] {
   const bench = join(folder, "kinds.json");
@@ -37,6 +45,12 @@ function everyKind(): string[] {
     writePage("kind-traces", "diff", smallTraces()[0], smallTraces()[1]),
     writePage("kind-verdict", "diff", bench, bench),
     writePage("kind-trend", "history", "trend", "--db", database),
+    writePage("kind-fit", "fit", "llama3_8b", "--on", "l40s,t4"),
+    writePage("kind-map", "map", "gpt2", "--on", "h100,t4", "--no-calibration"),
+    writePage("kind-train", "cost", "resnet18", "--train", "--checkpoint", "blocks"),
+    writePage("kind-fuse", "fuse", "resnet18"),
+    writePage("kind-hardware", "hardware"),
+    unreadable("kind-failure", "short.pyro", "PYR"),
     writePage("kind-ranks", "ranks", join(files, "ranks/trace_rank_0.json"), join(files, "ranks/trace_rank_1.json")),
   ];
 }
@@ -99,6 +113,69 @@ describe("a page", () => {
     await page.emulateMedia({ media: "print" });
     expect(await page.isVisible("nav")).toBe(false);
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(20_000);
+    await page.close();
+  }, 60_000);
+
+  it("prints drawings in light colours", async () => {
+    const file = makePage("print-dark", smallTraces()[0]);
+    for (const dark of ["system", "button"]) {
+      const { page } = await open(file, "#view=timeline");
+      if (dark === "system") await page.emulateMedia({ colorScheme: "dark" });
+      else await page.click("footer button");
+      await page.waitForSelector("canvas");
+      await page.waitForTimeout(200);
+      // The median lightness of the drawing: now, and while the browser prints.
+      await page.evaluate(() => {
+        const look = () => {
+          const canvas = document.querySelector("canvas")!;
+          const { data } = canvas.getContext("2d")!.getImageData(0, 0, canvas.width, canvas.height);
+          const light: number[] = [];
+          for (let i = 0; i < data.length; i += 4 * 97) if (data[i + 3] > 0) light.push(0.2126 * data[i] + 0.7152 * data[i + 1] + 0.0722 * data[i + 2]);
+          light.sort((a, b) => a - b);
+          return light[light.length >> 1];
+        };
+        const seen = window as unknown as { before: unknown; printed: unknown };
+        seen.before = look();
+        window.addEventListener("beforeprint", () => (seen.printed = look()));
+      });
+      const grounds = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      expect(await grounds()).toBe("rgb(20, 22, 26)");
+      await page.pdf({ format: "A4" });
+      const [before, printed] = await page.evaluate(() => {
+        const seen = window as unknown as { before: number; printed: number };
+        return [seen.before, seen.printed];
+      });
+      expect(before, dark).toBeLessThan(120);
+      expect(printed, dark).toBeGreaterThan(180);
+      await page.emulateMedia({ media: "print" });
+      expect(await grounds(), dark).toBe("rgb(255, 255, 255)");
+      await page.close();
+    }
+  }, 60_000);
+
+  it("shows what is missing of a trace or recording that cannot be read", async () => {
+    const cases: [string, string, string][] = [
+      ["three.pyro", "PYR", "pyrometer run train.py"],
+      ["nothing.pyro", "", "pyrometer top train.pyro"],
+      ["no-events.json", '{"traceEvents": []}', "export_chrome_trace"],
+      ["cut.json", '{"traceEvents": [{"ph": "X", "na', "active=3"],
+    ];
+    for (const [name, content, advice] of cases) {
+      const { page, errors, requests } = await open(unreadable(`unreadable-${name}`, name, content));
+      expect(await page.textContent("main h1")).toContain(name);
+      expect(await page.textContent("main")).toContain(advice);
+      expect(await page.textContent("main .warning")).not.toBe("");
+      expect(errors, name).toEqual([]);
+      expect(requests, name).toEqual([]);
+      await page.close();
+    }
+    // The inputs that can be read are shown beside it.
+    const both = join(folder, "both.html");
+    expect(() => run("report", smallTraces()[0], join(folder, "three.pyro"), "-q", "-o", both)).toThrow();
+    const { page } = await open(both);
+    expect(await page.$$eval("header select option", (options) => options.length)).toBe(2);
+    await show(page, "#part=1");
+    expect(await page.textContent("main h1")).toContain("three.pyro");
     await page.close();
   }, 60_000);
 

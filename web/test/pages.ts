@@ -94,6 +94,38 @@ export async function csvOf(page: Page, caption?: string): Promise<Record<string
   return rows.map((row) => Object.fromEntries(head.map((title, i) => [title, row[i]])));
 }
 
+/** The cells of a table as the screen shows them, by row and by title. */
+export async function shownCells(page: Page, caption: string): Promise<Record<string, string>[]> {
+  const table = page.locator(`.table:has([aria-label="${caption}"])`).first();
+  return table.locator("table").evaluate((element) => {
+    const texts = (row: Element, what: string) => [...row.querySelectorAll(what)].map((one) => (one.textContent ?? "").trim());
+    const titles = texts(element, "th").map((title) => title.replace(/ [▴▾]$/, ""));
+    return [...element.querySelectorAll("tbody tr")].map((row) => Object.fromEntries(texts(row, "td").map((text, i) => [titles[i], text])));
+  });
+}
+
+const FACTORS: Record<string, number> = {
+  "": 1, ns: 1, µs: 1e3, ms: 1e6, s: 1e9, min: 60e9,
+  B: 1, KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30, TiB: 2 ** 40,
+  k: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, "%": 0.01, J: 1, mJ: 1e-3, W: 1,
+};
+
+/** Whether a text with three digits and a unit stands for a number: in its base unit, or in the unit itself. */
+export function standsFor(text: string, value: number | null): boolean {
+  if (value == null || text === "–" || text === "") return value == null && (text === "–" || text === "");
+  if (text === "none") return value === 0;
+  const found = /^[≈~]?\s*(<?)\s*([+−-]?)([\d,.]+(?:e[+-]?\d+)?)\s*([a-zA-Zµ%/]*)/.exec(text.replace(/\u00a0/g, " "));
+  if (!found) return false;
+  const [, below, sign, digits, unit] = found;
+  const factor = FACTORS[unit] ?? FACTORS[unit.replace(/(FLOP|op|B)?(\/s)?$/, "")];
+  const number = Number(digits.replace(/,/g, "")) * (sign === "" || sign === "+" ? 1 : -1);
+  if (factor === undefined) return false;
+  if (below) return Math.abs(value) < number * factor;
+  // Half of the last digit that is shown.
+  const step = 0.51 * 10 ** -(digits.split(/e/)[0].split(".")[1]?.length ?? 0);
+  return [1, factor].some((one) => Math.abs(value - number * one) <= Math.max(step * one, Math.abs(value) * 1e-9));
+}
+
 /** The same numbers on every run. */
 export function random(seed: number): () => number {
   let state = seed;

@@ -1,7 +1,7 @@
 // Takes a picture of every view in light and dark: node tools/screenshots.mjs OUTPUT [NAME...]
 // Uses traces of ../shared/traces where they are present, else planted ones of the tests.
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { chromium } from "playwright-core";
@@ -50,6 +50,18 @@ function scenes() {
   } catch {
     // A regression is not a failure here.
   }
+  const fit = page("fit", "fit", "llama3_8b", "--on", "t4,l40s,h100,mi300x", "--seq", "8192");
+  const predicted = page("predicted", "map", "gpt2", "--on", "t4,a100,h100,h200,b200,mi300x", "--dtype", "bfloat16", "--no-calibration");
+  const step = page("step", "cost", "resnet50", "--train", "--batch", "32");
+  const fused = page("fused", "fuse", "resnet50");
+  const hardware = page("hardware", "hardware");
+  const broken = join(folder, "broken.html");
+  writeFileSync(join(folder, "broken.pyro"), "PYR");
+  try {
+    run("report", join(folder, "broken.pyro"), "-q", "-o", broken);
+  } catch {
+    // A file that cannot be read has a page, and the command fails.
+  }
   const benchPage = page("bench", "report", results[0]);
   const database = join(folder, "history.db");
   run("history", "import", resolve("../tests/files/history/line.json"), "--db", database, "-q");
@@ -77,6 +89,12 @@ function scenes() {
     ["verdict", verdict, ""],
     ["bench", benchPage, ""],
     ["trend", trend, ""],
+    ["fit", fit, ""],
+    ["map", predicted, ""],
+    ["train", step, ""],
+    ["fuse", fused, ""],
+    ["hardware", hardware, ""],
+    ["failure", broken, ""],
   ];
 }
 

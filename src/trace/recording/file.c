@@ -64,7 +64,8 @@ typedef struct recording_reader {
 
 bool pyro_recording_recognise(const unsigned char *head, size_t size)
 {
-    return size >= 8 && memcmp(head, PYRO_RECORDING_MAGIC, 8) == 0;
+    /* A file that was cut off may end inside of the mark. */
+    return size > 0 && memcmp(head, PYRO_RECORDING_MAGIC, size < 8 ? size : 8) == 0;
 }
 
 bool pyro_recorded_put(pyro_recorded_tables *tables, uint32_t type, uint32_t id, const char *bytes,

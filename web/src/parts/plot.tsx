@@ -1,7 +1,7 @@
 // A line plot by uPlot that follows the size of its box and the theme.
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { line, soft } from "../palette";
+import { line, setPrinting, soft } from "../palette";
 
 interface PlotProps {
   data: uPlot.AlignedData;
@@ -19,7 +19,8 @@ export function Plot(props: PlotProps) {
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = box.current!;
-    const axis = { stroke: soft(), grid: { stroke: line(), width: 1 }, ticks: { stroke: line() }, font: "13px system-ui" };
+    // Functions, so that paper has other colours than a dark screen.
+    const axis = { stroke: () => soft(), grid: { stroke: () => line(), width: 1 }, ticks: { stroke: () => line() }, font: "13px system-ui" };
     const plot = new uPlot(
       {
         width: Math.max(element.clientWidth, 200),
@@ -37,7 +38,19 @@ export function Plot(props: PlotProps) {
     );
     const observer = new ResizeObserver(() => plot.setSize({ width: Math.max(element.clientWidth, 200), height: props.height }));
     observer.observe(element);
+    const onPrint = () => {
+      setPrinting(true);
+      plot.redraw(false);
+    };
+    const afterPrint = () => {
+      setPrinting(false);
+      plot.redraw(false);
+    };
+    window.addEventListener("beforeprint", onPrint);
+    window.addEventListener("afterprint", afterPrint);
     return () => {
+      window.removeEventListener("beforeprint", onPrint);
+      window.removeEventListener("afterprint", afterPrint);
       observer.disconnect();
       plot.destroy();
     };

@@ -3,37 +3,10 @@ import { useMemo, useState } from "preact/hooks";
 import type { ViewProps } from "../app";
 import { BANDS, type CostResult, type CostRow } from "../data/cost";
 import { amount, bytes, count, name, share, upperFirst } from "../format";
-import { ofName, series } from "../palette";
+import { ofName } from "../palette";
+import { Bars, type Bar } from "../parts/bars";
 import { Icicle, type IcicleNode } from "../parts/icicle";
 import { Table } from "../parts/table";
-
-interface Bar {
-  title: string;
-  value: number;
-  text: string;
-  note: string;
-  colour: number;
-}
-
-/** Bars of one total. */
-function Bars({ rows, total }: { rows: Bar[]; total: number }) {
-  return (
-    <div class="waterfall" role="list">
-      {rows.map((row) => (
-        <div role="listitem" class="contents">
-          <span>{name(row.title, 60)}</span>
-          <span class="bar" aria-hidden="true">
-            <i style={{ left: "0", width: `${(row.value / (total || 1)) * 100}%`, background: series(row.colour) }} />
-          </span>
-          <span class="value">
-            {row.text} <span class="soft">{share(row.value / (total || 1))}</span>
-          </span>
-          <span class="note">{row.note}</span>
-        </div>
-      ))}
-    </div>
-  );
-}
 
 function bandBars(cost: CostResult): Bar[] {
   return BANDS.map(([band, range], i) => {

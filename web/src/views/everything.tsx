@@ -3,9 +3,6 @@ import type { ViewProps } from "../app";
 import { count, name } from "../format";
 import { Table, type Column } from "../parts/table";
 
-/** Kinds of results that have views of their own. */
-const KNOWN = new Set(["trace", "cost", "cost.compare", "graph", "bench", "tracediff", "diff", "verdict", "ranks"]);
-
 type Row = Record<string, unknown>;
 
 function isTable(value: unknown): value is Row[] {
@@ -45,18 +42,27 @@ function columnsOf(rows: Row[]): Column<Row>[] {
   }));
 }
 
-export function Everything({ part, place, move }: ViewProps) {
+/** A result that has other views too. */
+export function Everything(props: ViewProps) {
+  return <Tables {...props} heading="All numbers" />;
+}
+
+/** A result that has no other view. */
+export function OnlyTables(props: ViewProps) {
+  return <Tables {...props} heading={`Result of pyrometer ${name(props.part.kind.replace(".", " "), 40)}`} />;
+}
+
+function Tables({ part, place, move, heading }: ViewProps & { heading: string }) {
   const result = part.json<Row>("result");
   const tables = tablesOf(result);
   const names = [...tables.keys()];
   const chosen = place.table && tables.has(place.table) ? place.table : (names[0] ?? "");
   const rows = tables.get(chosen);
   const cut = (result.cut as Record<string, number> | undefined)?.[chosen];
-  const isOnly = names.length > 0 && !KNOWN.has(part.kind);
   const single = Object.entries(result).filter(([, value]) => value === null || typeof value !== "object");
   return (
     <>
-      <h1>{isOnly ? `Result of pyrometer ${name(part.kind.replace(".", " "), 40)}` : "All numbers"}</h1>
+      <h1>{heading}</h1>
       <p class="under">The result as pyrometer writes it with --format json: {String(result.schema ?? "")}. Names end in their units.</p>
       <section class="details" aria-label="Single values">
         <dl>
@@ -68,7 +74,7 @@ export function Everything({ part, place, move }: ViewProps) {
           ))}
         </dl>
       </section>
-      <div class="tools">
+      {names.length > 0 && <div class="tools">
         <label>
           Table{" "}
           <select value={chosen} onChange={(event) => move({ table: event.currentTarget.value })}>
@@ -79,7 +85,7 @@ export function Everything({ part, place, move }: ViewProps) {
             ))}
           </select>
         </label>
-      </div>
+      </div>}
       {rows && (
         <Table
           key={chosen}

@@ -7,16 +7,22 @@ import { Answer } from "./answer";
 import { BenchView } from "./bench";
 import { CostLayers, CostSummary } from "./cost";
 import { ModelDiffView, TraceDiffView } from "./diff";
+import { FailureView } from "./failure";
+import { FitView } from "./fit";
 import { Flame } from "./flame";
+import { FuseView } from "./fuse";
 import { GraphView } from "./graph";
+import { HardwareView } from "./hardware";
 import { Layers } from "./layers";
+import { MapView } from "./map";
 import { Memory } from "./memory";
 import { ModelsView } from "./models";
 import { RanksView } from "./ranks";
 import { Roofline } from "./roofline";
 import { Kernels, Ops } from "./rows";
-import { Everything } from "./everything";
+import { Everything, OnlyTables } from "./everything";
 import { TimelineView } from "./timeline";
+import { TrainView } from "./train";
 import { TrendView } from "./trend";
 import { VerdictView } from "./verdict";
 
@@ -51,13 +57,19 @@ const BY_KIND: Record<string, (part: Part) => View[]> = {
   diff: () => [{ id: "diff", title: "Difference", show: ModelDiffView }],
   verdict: () => [{ id: "verdict", title: "Verdict", show: VerdictView }],
   history: (part) => ("lines" in part.json<object>("result") ? [{ id: "trend", title: "Trend", show: TrendView }] : []),
+  fit: () => [{ id: "fit", title: "Fit", show: FitView }],
+  fuse: () => [{ id: "fuse", title: "Fusion", show: FuseView }],
+  hardware: () => [{ id: "hardware", title: "Chips", show: HardwareView }],
+  map: () => [{ id: "map", title: "Chips", show: MapView }],
+  train: () => [{ id: "train", title: "Training step", show: TrainView }],
+  failure: () => [{ id: "failure", title: "What is missing", show: FailureView }],
   ranks: () => [{ id: "ranks", title: "Ranks", show: RanksView }],
 };
 
 export function viewsOf(part: Part): View[] {
-  const known = BY_KIND[part.kind];
-  const all: View = { id: "all", title: "All numbers", show: Everything };
-  return known ? [...known(part), all] : [all];
+  const own = BY_KIND[part.kind]?.(part) ?? [];
+  if (part.kind === "failure") return own;
+  return [...own, { id: "all", title: "All numbers", show: own.length > 0 ? Everything : OnlyTables }];
 }
 
 /** Paths of the layers that a link can name. */

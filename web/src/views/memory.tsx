@@ -6,6 +6,7 @@ import { aliveAt, blocksOf, stackBlocks, type Blocks, type Holder, type Stack } 
 import type { MemoryDevice, TraceResult } from "../data/trace";
 import { bytes, name, share, time } from "../format";
 import { series } from "../palette";
+import { areaPath, byteTicks } from "../parts/area";
 import { Table } from "../parts/table";
 import { Wide } from "../parts/wide";
 
@@ -27,23 +28,9 @@ function curveOf(trace: TraceResult, device: MemoryDevice, exact: number[] | und
   return { times, allocated, reserved: device.curve.map((point) => point.reserved_bytes), peak: allocated.indexOf(Math.max(...allocated)) };
 }
 
-/** Marks at round numbers of bytes. */
-function ticksOf(most: number): number[] {
-  const step = 2 ** Math.ceil(Math.log2(Math.max(most, 1) / 5));
-  return Array.from({ length: Math.floor(most / step) + 1 }, (_unused, i) => i * step);
-}
-
 function colourOf(index: number, count: number): string {
   // What is unknown is grey; layers have the other colours.
   return series(index === 0 ? 6 : [0, 1, 2, 3, 4, 5, 7][(count - 1 - index) % 7]);
-}
-
-/** An area with steps: a level holds until the next point. */
-function areaPath(x: number[], lower: number[], upper: number[]): string {
-  const there = upper.map((y, i) => (i === 0 ? `M${x[0]} ${y}` : `H${x[i]}V${y}`)).join("");
-  const back: string[] = [];
-  for (let i = x.length - 1; i > 0; i--) back.push(`V${lower[i - 1]}H${x[i - 1]}`);
-  return `${there}V${lower[x.length - 1]}${back.join("")}Z`;
 }
 
 interface ChartProps {
@@ -88,7 +75,7 @@ function Chart({ curve, stack, at, label, onMove }: ChartProps) {
   return (
     <Wide label={label}>
       <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width="100%" class="wide" role="img" aria-label={`${label}; the tables below have the numbers`} onPointerMove={(event) => onMove(nearest(event))}>
-        {ticksOf(highest).map((tick) => (
+        {byteTicks(highest).map((tick) => (
           <g>
             <line class="grid" x1={MARGIN.left} x2={WIDTH - MARGIN.right} y1={y(tick)} y2={y(tick)} />
             <text x={MARGIN.left - 10} y={y(tick) + 4} text-anchor="end">
