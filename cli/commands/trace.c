@@ -28,8 +28,8 @@ typedef struct trace_run {
     size_t warnings;
     size_t defects; /* that make numbers wrong */
     pyro_page *page;     /* NULL: no page is wanted */
-    bool page_lacks_input; /* so that it is not written */
     pyro_passes *passes; /* summary of files that hold one pass each; may be NULL */
+    bool page_lacks_input; /* so that it is not written */
     bool has_layers, has_gaps, has_memory, has_findings; /* of the last file */
 } trace_run;
 

@@ -331,14 +331,3 @@ def test_calibrated_shares(calibrated):
     done = run(TOOL, "trace", "job.pyro", "--by", "op", "--peaks", path, folder=calibrated,
                XDG_DATA_HOME="/nowhere")  # fmt: skip
     assert "Work of these ops" in done.stdout and "measured on this machine" in done.stdout
-
-
-def test_the_page_of_a_program_that_was_killed_at_once(tmp_path):
-    """The recording has no events: report fails, and its page says how to record them."""
-    (tmp_path / "killed.py").write_text("import os, torch\nos.kill(os.getpid(), 9)\n")
-    run_tool("run", "killed.py", folder=tmp_path)
-    assert (tmp_path / "killed.pyro").exists()
-    done = run(TOOL, "report", "killed.pyro", "-o", "page.html", folder=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("pyrometer: killed.pyro: ")
-    assert "<title>killed.pyro</title>" in (tmp_path / "page.html").read_text()
