@@ -24,9 +24,7 @@ _FAMILIES = (
 # exports them; then they are removed from this list.
 NOT_EXPORTED = frozenset(
     {
-        "command_r7b",
         "command_r_plus_104b",
-        "deepseek_v2",
         "depth_anything_v2_base",
         "depth_anything_v2_large",
         "dfine_l",

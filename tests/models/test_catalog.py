@@ -108,7 +108,10 @@ def test_published_sizes_are_met_and_nothing_of_the_machine_is_kept():
     for path in SKELETONS.glob("*.pt2"):
         members = archive.read_zstd(path)
         extra = json.loads(members["extra/pyrometer.json"])
-        assert models.find(extra["name"]).published.agrees_with(extra["params"]), path.name
+        published = models.find(extra["name"]).published
+        assert published.agrees_with(extra["params"]), path.name
+        assert extra["params_source"] == published.source, path.name
+        assert ("published_params" in extra) == published.is_stated, path.name
         assert not any(b"site-packages" in data or b".py:" in data for data in members.values())
 
 

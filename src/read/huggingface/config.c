@@ -221,6 +221,18 @@ const char *hf_item(const hf_config *config, const char *name, int64_t index)
     return hf_text(config, path, "");
 }
 
+int hf_optional(const hf_config *config, const char *const *names, int64_t otherwise, int64_t *out)
+{
+    *out = hf_integer(config, names, otherwise);
+    for (size_t i = 0; names[i]; i++) {
+        const hf_entry *entry = hf_find(config, names[i]);
+        if (entry && entry->kind != HF_INTEGER)
+            return pyro_fail(config->error, PYRO_ERROR_FORMAT,
+                             "'%s' of the configuration is not an integer", names[i]);
+    }
+    return PYRO_OK;
+}
+
 int hf_need(const hf_config *config, const char *const *names, int64_t *out)
 {
     *out = hf_integer(config, names, 0);

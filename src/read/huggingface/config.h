@@ -47,6 +47,8 @@ bool hf_config_set(hf_config *config, const char *name, hf_entry entry);
 const hf_entry *hf_find(const hf_config *config, const char *name);
 /* The first of several names that is an integer; `otherwise` if none is. NULL ends the names. */
 int64_t hf_integer(const hf_config *config, const char *const *names, int64_t otherwise);
+/* The same of a field that may be left out or null; anything else than an integer is an error. */
+int hf_optional(const hf_config *config, const char *const *names, int64_t otherwise, int64_t *out);
 int64_t hf_number(const hf_config *config, const char *name, int64_t otherwise);
 bool hf_truth(const hf_config *config, const char *name, bool otherwise);
 const char *hf_text(const hf_config *config, const char *name, const char *otherwise);

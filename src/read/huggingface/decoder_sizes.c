@@ -42,10 +42,14 @@ static int read_attention(hf_decoder *d)
         status = hf_need(c, shared, &d->shared);
     if (status == PYRO_OK && d->traits & HF_HEAD_DIM)
         status = hf_need(c, head_dim, &d->head_dim);
+    if (status == PYRO_OK && d->traits & HF_OWN_KEYS)
+        d->shared = d->heads;
+    else if (status == PYRO_OK)
+        status = hf_optional(c, shared, d->heads, &d->shared);
+    if (status == PYRO_OK)
+        status = hf_optional(c, head_dim, d->hidden / d->heads, &d->head_dim);
     if (status < 0)
         return status;
-    d->shared = d->traits & HF_OWN_KEYS ? d->heads : hf_integer(c, shared, d->heads);
-    d->head_dim = hf_integer(c, head_dim, d->hidden / d->heads);
     if (d->shared < 1 || d->shared > d->heads || d->head_dim < 1 || d->head_dim > MOST_HEADS ||
         d->heads > MOST_HEADS || d->heads % d->shared)
         return invalid_heads(d);

@@ -18,7 +18,7 @@ int pyro_onnx_open(const pyro_opening *opening, pyro_error *error);
 
 enum {
     ONNX_MAX_NODES = 1 << 22,  /* after functions are expanded */
-    ONNX_MAX_EXPANSIONS = 1 << 19, /* calls of functions */
+    ONNX_MAX_EXPANSIONS = 1 << 17, /* calls of functions */
     ONNX_MAX_DEPTH = 48,       /* bodies in bodies, functions in functions */
     ONNX_MAX_ELEMENTS = 1024,  /* of constants whose values are kept: shapes, axes, scales */
     ONNX_MAX_LIST = 1 << 20    /* items of an attribute */
