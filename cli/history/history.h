@@ -19,6 +19,8 @@ typedef struct pyro_history_values {
     pyro_words rules;
     const char *junit, *markdown, *webhook;
     const char *model, *rate, *p99;
+    pyro_words on; /* chips to predict */
+    const char *measured_on, *graph;
     const char *prometheus, *github;
     const char *good, *bad, *change, *setup;
     double utilisation, price;

@@ -1,4 +1,5 @@
 /* pyrometer history plan: how many replicas a rate and a limit of p99 need. */
+#include "cli/history/chips.h"
 #include "cli/history/history.h"
 
 #include "base/error.h"
@@ -16,10 +17,30 @@ static int settle(pyro_capacity_request *request, const pyro_history_values *val
     return status;
 }
 
+/* Adds what other chips would need, and writes the plan. */
+static int write_rows(const pyro_history_values *values, const pyro_capacity_request *request,
+                      const pyro_history_reading *reading, const pyro_capacity_rows *plan)
+{
+    pyro_history_chips chips;
+    pyro_error error;
+    int exit_code;
+
+    pyro_error_clear(&error);
+    if (pyro_history_chips_open(&chips, values, reading, plan, request, &error) == PYRO_OK)
+        exit_code = pyro_history_write(values, &(pyro_history_report){.view = PYRO_HISTORY_PLAN,
+                                                                      .capacity = request,
+                                                                      .plan = plan,
+                                                                      .chips = chips.items,
+                                                                      .chip_count = chips.count});
+    else
+        exit_code = pyro_common_fail(NULL, &error);
+    pyro_history_chips_close(&chips);
+    return exit_code;
+}
+
 static int write_plan(const pyro_history_values *values, const pyro_capacity_request *request,
                       const pyro_history_reading *reading)
 {
-    pyro_history_report report = {.view = PYRO_HISTORY_PLAN, .capacity = request};
     pyro_capacity_rows plan;
     pyro_error error;
     int exit_code;
@@ -27,9 +48,8 @@ static int write_plan(const pyro_history_values *values, const pyro_capacity_req
     pyro_error_clear(&error);
     if (pyro_history_plan(&plan, reading->lines, reading->changes, request, &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
-    report.plan = &plan;
     if (plan.row_count > 0)
-        exit_code = pyro_history_write(values, &report);
+        exit_code = write_rows(values, request, reading, &plan);
     else
         exit_code = pyro_common_complain("%s: no stored latency with samples; pyrometer bench "
                                          "--history measures and stores one",

@@ -380,6 +380,9 @@ typedef struct pyro_capacity_request {
     double price_per_hour; /* of one replica */
     size_t requests; /* 0: 100,000 */
     uint64_t seed;
+    /* For pyro_history_plan(), by line: its service times are multiplied by this, and 0 leaves the
+     * line out. NULL: all are as measured. */
+    const double *ratios;
 } pyro_capacity_request;
 
 /* Reads a rate ("500/s", "30000/min", "500" per second) and a limit of time ("120ms"). */
@@ -414,6 +417,17 @@ typedef struct pyro_capacity_rows {
     pyro_capacity_row *rows;
     size_t row_count;
 } pyro_capacity_rows;
+
+/* What a row would need on another chip, if its service times were the measured ones times `ratio`,
+ * which a caller predicts. */
+typedef struct pyro_capacity_chip {
+    size_t row;
+    const char *chip, *measured_on; /* measured_on: the chip of the row; "" if it is unknown */
+    const char *why_not; /* the reason why there is no prediction; NULL: there is one */
+    double ratio, ratio_low, ratio_high; /* with the range of 80% of measurements */
+    pyro_capacity capacity; /* at `ratio` */
+    size_t replicas_low, replicas_high; /* at the ends of the range; 0: too slow */
+} pyro_capacity_chip;
 
 /*
  * Plans for every line of latencies with samples, from the results after its last change. Lines of

@@ -158,6 +158,8 @@ typedef struct pyro_history_report {
     const pyro_alerts *alerts;
     const pyro_capacity_rows *plan;
     const pyro_capacity_request *capacity;
+    const pyro_capacity_chip *chips; /* with the plan: other chips; may be NULL */
+    size_t chip_count;
     const pyro_bisected *bisected;
     const pyro_retention_result *collected;
     bool only_counted; /* the collection removed nothing */

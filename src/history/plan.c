@@ -3,42 +3,12 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include "history/benchmark.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum { SAMPLES_MAX = 200000 };
-
-/* The number after " name=" in a benchmark's parameters; `otherwise` without it. */
-static size_t parameter_of(const char *benchmark, const char *name, size_t otherwise)
-{
-    size_t length = strlen(name);
-
-    for (const char *at = strchr(benchmark, ' '); at; at = strchr(at + 1, ' '))
-        if (strncmp(at + 1, name, length) == 0 && at[1 + length] == '=') {
-            long long value = strtoll(at + length + 2, NULL, 10);
-
-            return value > 0 && value <= 1000000 ? (size_t)value : otherwise;
-        }
-    return otherwise;
-}
-
-static size_t batch_of(const pyro_history_line *line)
-{
-    return parameter_of(line->benchmark, "batch_size", parameter_of(line->benchmark, "batch", 1));
-}
-
-/* The benchmark without the parameter of the batch. */
-static void add_family(pyro_buf *buf, const char *benchmark)
-{
-    while (*benchmark != '\0') {
-        size_t length = strcspn(benchmark + 1, " ") + 1;
-
-        if (strncmp(benchmark, " batch_size=", 12) != 0 && strncmp(benchmark, " batch=", 7) != 0)
-            pyro_buf_add(buf, benchmark, length);
-        benchmark += length;
-    }
-}
 
 static bool is_same_machine(const pyro_history_line *a, const pyro_history_line *b)
 {
@@ -51,8 +21,8 @@ static bool is_family(const pyro_history_line *a, const pyro_history_line *b)
     pyro_buf left = PYRO_BUF_INIT, right = PYRO_BUF_INIT;
     bool is_same = strcmp(a->project, b->project) == 0;
 
-    add_family(&left, a->benchmark);
-    add_family(&right, b->benchmark);
+    pyro_benchmark_add_family(&left, a->benchmark);
+    pyro_benchmark_add_family(&right, b->benchmark);
     is_same = is_same && !left.failed && !right.failed && left.length == right.length &&
               (left.length == 0 || memcmp(left.data, right.data, left.length) == 0);
     pyro_buf_free(&left);
@@ -77,14 +47,14 @@ static size_t level_start(const pyro_history_line *line, const pyro_history_chan
     return start;
 }
 
-/* The samples of the current level, newest results first; the caller frees them. */
+/* The samples of the current level times `ratio`, newest results first; the caller frees them. */
 static int collect(pyro_service *out, const pyro_history_line *line,
-                   const pyro_history_changes *changes, pyro_error *error)
+                   const pyro_history_changes *changes, double ratio, pyro_error *error)
 {
     size_t start = level_start(line, changes), capacity = 0;
     double *samples = NULL;
 
-    *out = (pyro_service){.batch = batch_of(line)};
+    *out = (pyro_service){.batch = pyro_benchmark_batch(line->benchmark)};
     for (size_t i = line->point_count; i-- > start && out->count < SAMPLES_MAX;) {
         const pyro_history_point *point = &line->points[i];
 
@@ -94,8 +64,8 @@ static int collect(pyro_service *out, const pyro_history_line *line,
             free(samples);
             return pyro_fail_memory(error);
         }
-        memcpy(samples + out->count, point->samples, point->sample_count * sizeof *samples);
-        out->count += point->sample_count;
+        for (size_t j = 0; j < point->sample_count; j++)
+            samples[out->count++] = ratio * point->samples[j];
     }
     out->samples_ms = samples;
     return PYRO_OK;
@@ -124,7 +94,7 @@ static int plan_line(planning *p, size_t index)
     request.services = p->family;
     request.service_count = count;
     request.batch = p->services[index].batch;
-    request.concurrency = parameter_of(line->benchmark, "concurrency", 1);
+    request.concurrency = pyro_benchmark_concurrency(line->benchmark);
     *row = (pyro_capacity_row){.line = line,
                                .batch = request.batch,
                                .concurrency = request.concurrency,
@@ -175,9 +145,12 @@ int pyro_history_plan(pyro_capacity_rows *out, const pyro_history_lines *lines,
 
     *out = (pyro_capacity_rows){.rows = calloc(count + 1, sizeof *out->rows)};
     status = p.services && p.family && out->rows ? PYRO_OK : pyro_fail_memory(error);
-    for (size_t i = 0; i < count && status == PYRO_OK; i++)
-        if (is_usable(&lines->lines[i]))
-            status = collect(&p.services[i], &lines->lines[i], changes, error);
+    for (size_t i = 0; i < count && status == PYRO_OK; i++) {
+        double ratio = request->ratios ? request->ratios[i] : 1;
+
+        if (is_usable(&lines->lines[i]) && ratio > 0)
+            status = collect(&p.services[i], &lines->lines[i], changes, ratio, error);
+    }
     for (size_t i = 0; i < count && status == PYRO_OK; i++)
         if (p.services[i].count > 0)
             status = plan_line(&p, i);

@@ -141,6 +141,32 @@ $ pyrometer history alert --db $TMP/h.db
 pyrometer: history alert needs --rule, such as --rule 'regression > 3%'
 [2]
 
+# From cron, with an empty environment and no terminal: no line unless a rule fires, which cron mails.
+$ cd / && cron='env -i HOME=/nonexistent LOGNAME=nobody SHELL=/bin/sh'; sh -c "$cron PATH='$PATH' pyrometer history alert --db $TMP/h.db --rule 'latency > 150ms' --rule 'regression > 3%' --rule 'no data for 36500d'" 2>&1 | wc -c; sh -c "$cron PATH='$PATH' pyrometer history alert --db $TMP/h.db --rule 'latency > 105ms' --rule 'no data for 36500d'"
+0
+fired: latency > 105ms: resnet18 batch_size=8 latency on ci: 109.8 ms
+[1]
+
+# Capacity: what another chip would change, as map predicts it, or why that is unknown.
+$ pyrometer history plan --db $TMP/h.db --model resnet18 --rate 200/s --p99 500ms --on l40s,b200 -q
+200 requests/s, p99 within 500.0 ms, replicas at most 70% loaded
+
+  B…k  M…e  Batch  Replicas  Load  Busy       p50       p95       p99  Headroom
+  -----------------------------------------------------------------------------
+  r…8  ci       8         4   69%  100%  126.3 ms  146.6 ms  155.1 ms       +2%
+
+Other chips, predicted by pyrometer map, not measured:
+  - resnet18 batch_size=8 on ci: no prediction: its class of machine names no
+    chip that map knows; --measured-on names it
+
+$ pyrometer history plan --db $TMP/h.db --model resnet18 --rate 200/s --p99 500ms --on l40s,b200 --measured-on t4 -q | tr -s " \n" " " | grep -o "on ci: [0-9A-Z]* instead of T4: "
+on ci: L40S instead of T4: 
+on ci: B200 instead of T4: 
+
+$ pyrometer history plan --db $TMP/h.db --rate 200/s --p99 500ms --on l40s,b201
+pyrometer: unknown chip "b201" ('pyrometer hardware' lists them)
+[2]
+
 # An export read elsewhere gives the same history.
 $ pyrometer history export --db $TMP/h.db -q -o $TMP/all.json && pyrometer history import $TMP/all.json --db $TMP/copy.db && pyrometer history export --db $TMP/copy.db -q -o $TMP/again.json && cmp $TMP/all.json $TMP/again.json
 $TMP/all.json: added 60 results (pyrometer history)

@@ -132,14 +132,27 @@ class History:
         p99: str,
         utilisation: float = 0.7,
         price: float = 0,
+        on: Sequence[str] = (),
+        measured_on: str | None = None,
+        graph: str | None = None,
         **filters: Any,
     ) -> dict[str, Any]:
         """How many replicas a rate of requests and a limit of latency need.
 
         `rate` is a number per second or a text ("500/s", "30000/min"), `p99` a time ("120ms"),
         `price` that of one replica per hour. `model` is a benchmark; its batch sizes are rows.
+        `on` names other chips: `chips` then has what map() predicts for them, from the chip that
+        was measured (`measured_on`, by default the GPU of the machine) and the model `graph` (by
+        default the benchmark's name). It runs `pyrometer history plan`.
         """
         text = rate if isinstance(rate, str) else f"{rate:.17g}"
+        if on:
+            options = {
+                "--model": model, "--rate": text, "--p99": p99, "--price": f"{price:.17g}",
+                "--utilisation": f"{utilisation:.17g}", "--on": ",".join(on),
+                "--measured-on": measured_on, "--graph": graph,
+            }  # fmt: skip
+            return self._run_tool("plan", {**options, **_as_options(filters)})["plan"]
         document = _core.history_plan(self._filters(filters), model, text, p99, utilisation, price)
         return json.loads(document)["plan"]
 
@@ -173,24 +186,33 @@ class History:
         Raises Error if there is nothing to search or a step fails; `certain` is False where a
         step could not tell.
         """
+        options = {"--good": good, "--bad": bad, "--change": change, "--setup": setup}
+        return self._run_tool("bisect", options, commands, with_db=change is not None)["bisect"]
+
+    def _run_tool(
+        self,
+        verb: str,
+        options: Mapping[str, str | None],
+        operands: Sequence[str] = (),
+        with_db: bool = True,
+    ) -> dict[str, Any]:
         tool = find_tool()
         if tool is None:
             raise Error("the tool pyrometer is missing; pip install pyrometer installs it")
-        words = [tool, "history", "bisect", "--format", "json", "-q"]
-        db, environment = _without_password(self._db if change is not None else None)
-        options = {"--good": good, "--bad": bad, "--change": change, "--setup": setup, "--db": db}
-        for name, value in options.items():
-            words += [name, value] if value is not None else []
+        db, environment = _without_password(self._db if with_db else None)
+        words = [tool, "history", verb, "--format", "json", "-q"]
+        for name, value in {**options, "--db": db}.items():
+            words += [f"{name}={value}"] if value is not None else []
         done = subprocess.run(
-            [*words, "--", *commands],
+            [*words, "--", *operands],
             capture_output=True,
             text=True,
             check=False,
             env={**os.environ, **environment},
         )
         if not done.stdout:
-            raise Error(done.stderr.strip().removeprefix("pyrometer: ") or "bisect failed")
-        return json.loads(done.stdout)["bisect"]
+            raise Error(done.stderr.strip().removeprefix("pyrometer: ") or f"{verb} failed")
+        return json.loads(done.stdout)
 
     def export(
         self,
@@ -271,6 +293,15 @@ def _as_json(result: Any) -> bytes:
             f"add() takes results, a path, a dict or bytes, not {type(result).__name__}"
         )
     return json.dumps(document).encode()
+
+
+def _as_options(filters: Mapping[str, Any]) -> dict[str, str]:
+    """The filters of a plan as options of the tool."""
+    known = ("project", "benchmark", "machine", "branch", "commit", "tag")
+    unknown = set(filters) - set(known)
+    if unknown:
+        raise TypeError(f"no filter of a plan with `on`: {min(unknown)!r}; {', '.join(known)}")
+    return {f"--{name}": value for name, value in filters.items() if value is not None}
 
 
 def _without_password(db: str | None) -> tuple[str | None, dict[str, str]]:

@@ -89,7 +89,7 @@ int pyro_write_history_csv(pyro_buf *buf, const pyro_report_request *request)
         pyro_csv_text(buf, report->bisected->is_certain ? "yes" : "no", true);
         break;
     case PYRO_HISTORY_PLAN:
-        pyro_write_plan_csv(buf, report->plan);
+        pyro_write_plan_csv(buf, report);
         break;
     case PYRO_HISTORY_ALERTS:
         pyro_write_alerts_csv(buf, report->alerts);

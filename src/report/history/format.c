@@ -69,3 +69,15 @@ pyro_history_entry *pyro_history_entries(const pyro_history_lines *lines, size_t
         qsort(entries, *count, sizeof *entries, compare_entries);
     return entries;
 }
+
+void pyro_add_replicas(pyro_buf *text, const pyro_capacity *capacity)
+{
+    char amount[PYRO_UNIT_TEXT];
+
+    if (capacity->replicas > 0)
+        pyro_buf_addf(text, "%zu replica%s with p99 %s", capacity->replicas,
+                      capacity->replicas == 1 ? "" : "s",
+                      pyro_format_safe_amount(amount, capacity->queue.p99_ms, "ms"));
+    else
+        pyro_buf_adds(text, "too slow");
+}

@@ -32,7 +32,12 @@ void pyro_write_alerts_json(pyro_json_writer *w, const pyro_alerts *alerts);
 void pyro_write_alerts_csv(pyro_buf *buf, const pyro_alerts *alerts);
 int pyro_write_plan_text(pyro_buf *buf, const pyro_report_request *request);
 void pyro_write_plan_json(pyro_json_writer *w, const pyro_history_report *report);
-void pyro_write_plan_csv(pyro_buf *buf, const pyro_capacity_rows *plan);
+void pyro_write_plan_csv(pyro_buf *buf, const pyro_history_report *report);
+/* The predictions for other chips, if there are any. */
+void pyro_write_plan_chips_text(pyro_buf *buf, const pyro_report_request *request);
+void pyro_write_plan_chips_json(pyro_json_writer *w, const pyro_history_report *report);
+/* "3 replicas with p99 40.1 ms", "too slow" */
+void pyro_add_replicas(pyro_buf *text, const pyro_capacity *capacity);
 void pyro_write_changes_csv(pyro_buf *buf, const pyro_history_changes *changes);
 
 /* pyro_format_amount() for units from files. */

@@ -15,7 +15,8 @@ static const char *const assumptions[] = {
     "load is the share of what full batches could serve; small batches keep replicas busier",
     "a free replica takes up to one batch of the requests that wait, and does not wait for more",
     "no time for network, tokenization or failures of replicas",
-    "only measured machines and batch sizes are compared; pyrometer bench --history adds others",
+    "only measured machines and batch sizes are compared; pyrometer bench --history adds others, "
+    "and --on predicts other chips",
 };
 enum { ASSUMPTIONS = sizeof assumptions / sizeof *assumptions };
 
@@ -51,18 +52,6 @@ static void add_row(pyro_table *table, const pyro_capacity_row *row, bool priced
         pyro_table_cellf(table, is_possible ? "%.2f" : "-", row->capacity.price_per_hour);
 }
 
-static void add_replicas(pyro_buf *text, const pyro_capacity *capacity)
-{
-    char amount[PYRO_UNIT_TEXT];
-
-    if (capacity->replicas > 0)
-        pyro_buf_addf(text, "%zu replica%s with p99 %s", capacity->replicas,
-                      capacity->replicas == 1 ? "" : "s",
-                      pyro_format_safe_amount(amount, capacity->queue.p99_ms, "ms"));
-    else
-        pyro_buf_adds(text, "too slow");
-}
-
 /* "resnet50 batch_size=1: batch 8 instead of 1 on CLASS: 3 replicas with p99 ..., not 5 ..." */
 static void add_alternative(pyro_buf *text, const pyro_capacity_row *row,
                             const pyro_capacity_row *other, bool is_batch)
@@ -74,9 +63,9 @@ static void add_alternative(pyro_buf *text, const pyro_capacity_row *row,
     if (!is_batch)
         pyro_buf_addf(text, " instead of %s", row->line->machine_class);
     pyro_buf_adds(text, ": ");
-    add_replicas(text, &other->capacity);
+    pyro_add_replicas(text, &other->capacity);
     pyro_buf_adds(text, ", not ");
-    add_replicas(text, &row->capacity);
+    pyro_add_replicas(text, &row->capacity);
 }
 
 /* What the next batch and another machine would change, row by row. */
@@ -136,6 +125,7 @@ int pyro_write_plan_text(pyro_buf *buf, const pyro_report_request *request)
     pyro_table_write(&table, buf, 2, request->options->width, request->options->color);
     pyro_table_free(&table);
     add_alternatives(buf, request, plan);
+    pyro_write_plan_chips_text(buf, request);
     if (!request->options->quiet) {
         pyro_buf_addc(buf, '\n');
         pyro_text_list(buf, "Assumptions:", assumptions, ASSUMPTIONS, request->options->width,
@@ -183,28 +173,43 @@ void pyro_write_plan_json(pyro_json_writer *w, const pyro_history_report *report
         pyro_json_end_object(w);
     }
     pyro_json_end_array(w);
+    if (report->chips)
+        pyro_write_plan_chips_json(w, report);
     pyro_json_end_object(w);
 }
 
-void pyro_write_plan_csv(pyro_buf *buf, const pyro_capacity_rows *plan)
+/* A row as measured, or as predicted for a chip. */
+static void add_csv_row(pyro_buf *buf, const pyro_capacity_row *row, const pyro_capacity *capacity,
+                        const pyro_capacity_chip *chip)
 {
-    pyro_csv_header(buf, "benchmark,machine_class,batch,concurrency,samples,replicas,load,"
-                         "utilisation,p50_ms,p95_ms,p99_ms,headroom,price_per_hour");
-    for (size_t i = 0; i < plan->row_count; i++) {
-        const pyro_capacity_row *row = &plan->rows[i];
+    pyro_csv_text(buf, row->line->benchmark, false);
+    pyro_csv_text(buf, row->line->machine_class, false);
+    pyro_csv_integer(buf, (int64_t)row->batch, false);
+    pyro_csv_integer(buf, (int64_t)row->concurrency, false);
+    pyro_csv_integer(buf, (int64_t)row->sample_count, false);
+    pyro_csv_integer(buf, (int64_t)capacity->replicas, false);
+    pyro_csv_number(buf, capacity->replicas > 0 ? capacity->load : NAN, false);
+    pyro_csv_number(buf, capacity->queue.utilisation, false);
+    pyro_csv_number(buf, capacity->queue.p50_ms, false);
+    pyro_csv_number(buf, capacity->queue.p95_ms, false);
+    pyro_csv_number(buf, capacity->queue.p99_ms, false);
+    pyro_csv_number(buf, capacity->headroom, false);
+    pyro_csv_number(buf, chip ? NAN : capacity->price_per_hour, false);
+    pyro_csv_text(buf, chip ? chip->chip : "", false);
+    pyro_csv_number(buf, chip ? chip->ratio : NAN, true);
+}
 
-        pyro_csv_text(buf, row->line->benchmark, false);
-        pyro_csv_text(buf, row->line->machine_class, false);
-        pyro_csv_integer(buf, (int64_t)row->batch, false);
-        pyro_csv_integer(buf, (int64_t)row->concurrency, false);
-        pyro_csv_integer(buf, (int64_t)row->sample_count, false);
-        pyro_csv_integer(buf, (int64_t)row->capacity.replicas, false);
-        pyro_csv_number(buf, row->capacity.replicas > 0 ? row->capacity.load : NAN, false);
-        pyro_csv_number(buf, row->capacity.queue.utilisation, false);
-        pyro_csv_number(buf, row->capacity.queue.p50_ms, false);
-        pyro_csv_number(buf, row->capacity.queue.p95_ms, false);
-        pyro_csv_number(buf, row->capacity.queue.p99_ms, false);
-        pyro_csv_number(buf, row->capacity.headroom, false);
-        pyro_csv_number(buf, row->capacity.price_per_hour, true);
-    }
+void pyro_write_plan_csv(pyro_buf *buf, const pyro_history_report *report)
+{
+    const pyro_capacity_rows *plan = report->plan;
+
+    pyro_csv_header(buf, "benchmark,machine_class,batch,concurrency,samples,replicas,load,"
+                         "utilisation,p50_ms,p95_ms,p99_ms,headroom,price_per_hour,predicted_chip,"
+                         "predicted_ratio");
+    for (size_t i = 0; i < plan->row_count; i++)
+        add_csv_row(buf, &plan->rows[i], &plan->rows[i].capacity, NULL);
+    for (size_t i = 0; i < report->chip_count; i++)
+        if (!report->chips[i].why_not)
+            add_csv_row(buf, &plan->rows[report->chips[i].row], &report->chips[i].capacity,
+                        &report->chips[i]);
 }

@@ -264,6 +264,50 @@ def test_order_of_commits(db, tmp_path):
     assert len(line["points"]) == 8
 
 
+def test_merged_branch(db, tmp_path):
+    """Commits of a merged branch stay together, before the merge and after the main branch's own,
+    although they were measured in turns with it; before the merge they are not in the line."""
+    repository = tmp_path / "repository"
+    repository.mkdir()
+    git = ["git", "-C", repository]
+    environment = {**os.environ, "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b",
+                   "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b"}  # fmt: skip
+    subprocess.run(["git", "init", "-q", "-b", "main", repository], check=True)
+    runs, clock = [], iter(range(1000))
+
+    def measure(message, branch, slow):
+        one = commit(repository, message)
+        at = next(clock)
+        value = 100 + at * 7 % 5 / 10 + 20 * slow
+        runs.extend(document(at, commit=one, branch=branch, samples=[value])["runs"])
+        return one
+
+    def trend():
+        words = ["trend", "--db", db, "--branch", "main", "--format", "json"]
+        pyrometer.history(db).add({"schema": "pyrometer.history/1", "runs": runs})
+        document = json.loads(tool(*words, cwd=repository).stdout)
+        [line] = document["lines"]
+        return [point["commit"] for point in line["points"]], document["changes"]
+
+    main = [measure(f"main {n}", "main", False) for n in range(10)]
+    subprocess.run([*git, "branch", "side"], check=True)
+    side = []
+    for number in range(6):  # the branch is slow from its first commit on
+        subprocess.run([*git, "checkout", "-q", "side"], check=True)
+        side.append(measure(f"side {number}", "side", True))
+        subprocess.run([*git, "checkout", "-q", "main"], check=True)
+        main.append(measure(f"main {10 + number}", "main", False))
+    assert trend() == (main, [])
+    words = ["merge", "-q", "--no-ff", "-m", "merge", "side"]
+    subprocess.run([*git, *words], check=True, env=environment)
+    after = [measure(f"after {n}", "main", True) for n in range(8)]
+    commits, changes = trend()
+    assert commits == main + side + after
+    [change] = changes
+    assert change["class"] == "regression" and change["commit"] == side[0]
+    assert change["commit_before"] == main[-1]
+
+
 def test_classes_of_changes(db):
     """The same step is a regression, another machine, or another method, by its labels."""
     runs = []
@@ -310,6 +354,8 @@ def test_schema(db):
     for words in (
         ["list"], ["show", "3"], ["export"], ["trend"], ["changes"], ["gc", "--dry-run"],
         ["alert", *rule], ["plan", "--rate", "20/s", "--p99", "1s"],
+        ["plan", "--rate", "20/s", "--p99", "1s", "--on", "l40s", "--measured-on", "h100"],
+        ["plan", "--rate", "20/s", "--p99", "1s", "--on", "l40s"],
     ):  # fmt: skip
         done = tool(*words, "--db", db, "--format", "json")
         jsonschema.Draft202012Validator(strict(schema)).validate(json.loads(done.stdout))

@@ -2,9 +2,10 @@
 
 import json
 import math
+import subprocess
 
 import pytest
-from test_history import document, tool
+from test_history import TOOL, document, tool
 
 pyrometer = pytest.importorskip("pyrometer")
 core = pytest.importorskip("pyrometer._testing").core
@@ -82,3 +83,96 @@ def test_plan_of_stored_results(tmp_path):
     assert "too slow" in done.stdout
     for extra in (["--rate", "many"], ["--p99", "3GiB"], ["--model", "nothing"]):
         assert tool(*words, *extra).returncode == 2
+
+
+SHAPED = "resnet50 device=cuda:0 precision=bf16 inputs=0: float32[{}, 3, 224, 224] cache=warm"
+H100 = "x86_64, AMD EPYC 9554 64-Core Processor, 16 CPUs, NVIDIA H100 80GB HBM3"
+
+
+def plan_of(db, *words):
+    done = tool("plan", "--db", db, "--rate", "500/s", "--p99", "1s", *words, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)["plan"]
+
+
+def test_batches_of_model_profiler(tmp_path):
+    """profile() stores the shapes of its inputs, not a batch size."""
+    history = pyrometer.history(tmp_path / "h.db")
+    for batch in (1, 8):
+        history.add(document(benchmark=SHAPED.format(batch), samples=[5.0 + batch] * 30))
+    rows = plan_of(tmp_path / "h.db", "--model", "resnet50")["rows"]
+    assert [row["batch"] for row in rows] == [1, 8]
+    assert [row["next_batch_row"] for row in rows] == [1, None]
+
+
+def test_other_chips(tmp_path):
+    """Service times are multiplied by what map predicts for both chips, batch by batch."""
+    db = tmp_path / "h.db"
+    history = pyrometer.history(db)
+    for batch, milliseconds in ((1, 8.0), (32, 40.0)):
+        samples = [milliseconds + (i % 10) / 10 for i in range(100)]
+        benchmark = SHAPED.format(batch)
+        history.add(document(benchmark=benchmark, samples=samples, machine_class=H100))
+    plan = plan_of(db, "--model", "resnet50", "--on", "a100-80gb,h100", "--price", "3")
+    assert [(one["row"], one["chip"]) for one in plan["chips"]] == [
+        (row, chip) for row in (0, 1) for chip in ("A100 80GB SXM", "H100 SXM")
+    ]
+    mapped = {}
+    for batch in (1, 32):
+        words = ["map", "resnet50", "--on", "a100-80gb,h100", "--dtype", "bfloat16", "--batch"]
+        done = subprocess.run([TOOL, *words, str(batch), "--format", "json"], capture_output=True)
+        [model] = json.loads(done.stdout)["maps"]
+        mapped[batch] = [chip["total"]["time_ns"] for chip in model["chips"]]
+    for one in plan["chips"]:
+        row = plan["rows"][one["row"]]
+        a100_ns, h100_ns = mapped[row["batch"]]
+        wanted = a100_ns / h100_ns if one["chip"] == "A100 80GB SXM" else 1
+        assert math.isclose(one["ratio"], wanted, rel_tol=1e-9)
+        assert one["ratio_low"] < one["ratio"] < one["ratio_high"]
+        assert one["measured_on"] == "H100 SXM" and one["why_not"] == ""
+        assert one["replicas_low"] <= one["replicas"] <= one["replicas_high"]
+        if one["chip"] == "H100 SXM":  # the same chip changes nothing
+            assert (one["replicas"], one["p99_ms"]) == (row["replicas"], row["p99_ms"])
+    # Batches of 32 in 40.45 ms: 500/s keep 0.63 replicas busy; 70% is the limit.
+    slower = plan["chips"][2]
+    assert slower["ratio"] > 1
+    assert slower["replicas"] == math.ceil(500 / 32 * 0.04045 * slower["ratio"] / 0.7)
+    text = tool("plan", "--db", db, "--rate", "500/s", "--p99", "1s", "--on", "a100-80gb").stdout
+    assert "predicted by pyrometer map, not measured" in text
+    assert "A100 80GB SXM instead of H100 SXM: " in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "machine", "words", "reason"),
+    [
+        ("resnet50 batch_size=8", "ci", [], "names no chip that map knows; --measured-on"),
+        ("resnet50 device=cpu", H100, [], "it ran on a processor; --measured-on host"),
+        ("resnet50 precision=int8", H100, [], "does not predict its precision int8"),
+        ("resnet50 inputs=0: float32[]", H100, [], "not tensors with dims"),
+        ("resnet50 inputs=0: float32[8, 4, 224, 224]", H100, [], "dim 1 is fixed at 3"),
+        ("./infer --fast", H100, [], "not that of a model; --graph names"),
+        ("os:system", H100, [], "not that of a model"),
+        ("nothing", H100, [], "no such file or model"),
+        ("./infer batch_size=4", "ci", ["--graph", "resnet50", "--measured-on", "h100"], ""),
+        ("llama3_70b precision=bf16", H100, [], "does not fit"),
+    ],
+)
+def test_why_not(tmp_path, benchmark, machine, words, reason):
+    db = tmp_path / "h.db"
+    pyrometer.history(db).add(document(benchmark=benchmark, machine_class=machine))
+    [one] = plan_of(db, "--on", "l40s", *words)["chips"]
+    options = {"graph": "resnet50", "measured_on": "h100"} if words else {}
+    again = pyrometer.history(db).plan(rate="500/s", p99="1s", on=["l40s"], **options)
+    assert again["chips"] == [one]
+    assert reason in one["why_not"] and bool(one["why_not"]) == bool(reason)
+    assert (one["ratio"] is None) == bool(reason) or "fit" in reason
+    assert (one["replicas"] == 0) == bool(reason)
+
+
+def test_unknown_chip(tmp_path):
+    db = tmp_path / "h.db"
+    pyrometer.history(db).add(document(benchmark="resnet50", machine_class=H100))
+    done = tool("plan", "--db", db, "--rate", "5/s", "--p99", "1s", "--on", "h1000")
+    assert done.returncode == 2 and "unknown chip" in done.stderr and "h1000" in done.stderr
+    with pytest.raises(pyrometer.Error, match='unknown chip "h1000"'):
+        pyrometer.history(db).plan(rate=5, p99="1s", on=["h1000"])
