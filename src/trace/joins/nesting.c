@@ -117,6 +117,15 @@ static void mark_forward(pyro_join_state *state, uint32_t op)
     }
 }
 
+/* A compiler traces backward ops inside its own, on a thread that runs the program: only ops that no
+ * other op encloses tell a thread of autograd. */
+static void note_backward(pyro_join_state *state, uint32_t event)
+{
+    uint32_t parent = state->joins->parent[event];
+    if (parent == PYRO_NO_EVENT || state->joins->op[parent] == PYRO_NO_EVENT)
+        state->tracks[state->trace->track[event]].has_backward = true;
+}
+
 static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_class name_class,
                           context *now)
 {
@@ -132,11 +141,7 @@ static int enter_backward(pyro_join_state *state, uint32_t event, pyro_name_clas
         now->call = PYRO_NO_LAYER;
     }
     now->phase = PYRO_PHASE_BACKWARD;
-    /* A compiler traces backward ops inside its own, on a thread that runs the program. */
-    uint32_t parent = state->joins->parent[event];
-    if (parent == PYRO_NO_EVENT || state->joins->op[parent] == PYRO_NO_EVENT ||
-        state->joins->phase[parent] == PYRO_PHASE_BACKWARD)
-        track->has_backward = true;
+    note_backward(state, event);
     state->has_backward = true;
     track->last_backward_call = now->call;
     track->last_was_evaluate = name_class == PYRO_NAME_EVALUATE || track->last_was_evaluate;
@@ -148,7 +153,7 @@ static void enter_accumulate(pyro_join_state *state, uint32_t event, context *no
     /* It runs right after the node that made the gradient. */
     pyro_track_state *track = &state->tracks[state->trace->track[event]];
     *now = (context){track->last_backward_call, PYRO_PHASE_BACKWARD};
-    track->has_backward = true;
+    note_backward(state, event);
 }
 
 /* What DDP does after the last gradient belongs to its own layer, if it has one. */

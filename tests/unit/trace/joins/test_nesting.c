@@ -188,6 +188,9 @@ static void traced_backward_marks_no_thread(void **state)
     build_op(trace, 0, "dynamo", 0, 100, 0, 0);
     uint32_t traced = build_op(trace, 0, "autograd::engine::evaluate_function: AddmmBackward0", 10,
                                20, 1, 1);
+    build_op(trace, 0, "AddmmBackward0", 12, 10, 1, 1);
+    build_op(trace, 0, "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 40,
+             10, 0, 0);
     uint32_t region = build_op(trace, 0, "Torch-Compiled Region: 0/0", 200, 50, 0, 0);
     pyro_joins joins = join(trace);
     assert_int_equal(joins.phase[traced], PYRO_PHASE_BACKWARD);
