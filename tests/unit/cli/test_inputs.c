@@ -122,9 +122,9 @@ static void test_nothing_is_written_over_an_input(void **state)
 /* The row of an option with a file must say whether it reads or writes the file. */
 static void test_every_option_that_writes_says_so(void **state)
 {
-    static const char *const inputs[] = {"model",  "models",      "model-path", "against",
-                                         "python", "annotations", "provenance", "peaks",
-                                         "db",     "merge",       "chips",      "learnt"};
+    static const char *const inputs[] = {
+        "model", "models", "model-path", "against", "python", "annotations", "provenance",
+        "peaks", "db",     "merge",      "chips",   "learnt", "graph"};
     (void)state;
     for (size_t i = 0; pyro_commands[i]; i++) {
         const pyro_option_group *group = pyro_commands[i]->groups;
