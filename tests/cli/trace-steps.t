@@ -58,7 +58,8 @@ Device time of the steps by phase:
 
 $ cd ../trace/steps; pyrometer trace annotated.json --steps-from 'nothing' | grep -A2 "^Notes"
 Notes:
-  - nothing matches 'nothing': no steps
+  - nothing matches 'nothing': steps come from elsewhere
+  - the trace marks no steps: 4 are inferred from the range iteration #;
 
 $ cd ../trace/steps; pyrometer trace annotated.json --steps-from '('
 pyrometer: --steps-from: "(" is not a regular expression: Unmatched ( or \( (see pyrometer trace --help)
