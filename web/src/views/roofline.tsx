@@ -90,7 +90,13 @@ export function Roofline({ part, place }: ViewProps) {
   const trace = part.json<TraceResult>("result");
   const dots = dotsOf(trace);
   const [over, setOver] = useState<Dot | null>(null);
-  if (dots.length === 0) return <p>No layer has FLOPs, bytes and a time. Record with shapes to get them.</p>;
+  if (dots.length === 0)
+    return (
+      <>
+        <h1>No layer is in the roofline.</h1>
+        <p>No layer without parts has FLOPs, bytes and a rate. Record with shapes to get them.</p>
+      </>
+    );
   const { peak, dtype, bytesPerSecond, mixed } = roofOf(trace);
   const ridge = peak && bytesPerSecond ? peak / bytesPerSecond : null;
   const x = scaleLog()
