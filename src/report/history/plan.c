@@ -15,8 +15,8 @@ static const char *const assumptions[] = {
     "load is the share of what full batches could serve; small batches keep replicas busier",
     "a free replica takes up to one batch of the requests that wait, and does not wait for more",
     "no time for network, tokenization or failures of replicas",
-    "only measured machines and batch sizes are compared; pyrometer bench --history adds others, "
-    "and --on predicts other chips",
+    ("only measured machines and batch sizes are compared; pyrometer bench --history adds others, "
+     "and --on predicts other chips"),
 };
 enum { ASSUMPTIONS = sizeof assumptions / sizeof *assumptions };
 
