@@ -4,9 +4,12 @@ import json
 import re
 
 import pytest
-from prometheus_client import parser
-from prometheus_client.openmetrics import parser as openmetrics
-from test_history import FILES, HOSTILE, document, tool
+
+pytest.importorskip("prometheus_client")
+
+from prometheus_client import parser  # noqa: E402
+from prometheus_client.openmetrics import parser as openmetrics  # noqa: E402
+from test_history import FILES, HOSTILE, document, tool  # noqa: E402
 
 pyrometer = pytest.importorskip("pyrometer")
 
