@@ -236,10 +236,10 @@ bool onnx_shape_slice(onnx_call *call)
     bool axes_known = onnx_list(call, "axes", 3, &axes, &axis_count);
     if (!axes_known && onnx_has_input(call, 3))
         return false;
-    bool known = onnx_list(call, "starts", 1, &starts, &count) &
-                 onnx_list(call, "ends", 2, &ends, &end_count);
+    bool starts_known = onnx_list(call, "starts", 1, &starts, &count);
+    bool ends_known = onnx_list(call, "ends", 2, &ends, &end_count);
     bool steps_known = onnx_list(call, "steps", 4, &steps, &step_count);
-    if (!known) { /* the axes that are cut have open sizes */
+    if (!starts_known || !ends_known) { /* the axes that are cut have open sizes */
         for (size_t i = 0; i < (axes_known ? axis_count : input->rank); i++) {
             int axis = axes_known ? onnx_axis(axes[i], input->rank) : (int)i;
             if (axis >= 0)
