@@ -13,6 +13,14 @@ static inline void pyro_copy(void *to, const void *from, size_t size)
         memcpy(to, from, size);
 }
 
+/* Copies items from an index on; an array without items may be NULL. */
+static inline void pyro_copy_items(void *to, const void *array, size_t first, size_t count,
+                                   size_t size)
+{
+    if (count)
+        memcpy(to, (const char *)array + first * size, count * size);
+}
+
 static inline uint16_t pyro_le16(const unsigned char *bytes)
 {
     return (uint16_t)(bytes[0] | bytes[1] << 8);

@@ -110,7 +110,7 @@ static bool take_reals(onnx_reader *reader, size_t first, pyro_arg *out)
     double *items = pyro_arena_array(&reader->model->arena, count + 1, sizeof *items);
     if (!items)
         return onnx_out_of_memory(reader);
-    pyro_copy(items, reader->reals + first, count * sizeof *items);
+    pyro_copy_items(items, reader->reals, first, count, sizeof *items);
     reader->real_count = first;
     out->kind = PYRO_ARG_NUMBERS;
     out->count = (uint32_t)count;

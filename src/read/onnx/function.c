@@ -153,7 +153,7 @@ static bool collect_attributes(onnx_reader *reader, const onnx_scope *scope, siz
     pyro_arg *args = pyro_arena_array(&reader->model->arena, count + 1, sizeof *args);
     if (!args)
         return onnx_out_of_memory(reader);
-    pyro_copy(args, reader->args + first_arg, count * sizeof *args);
+    pyro_copy_items(args, reader->args, first_arg, count, sizeof *args);
     expansion->args = args;
     expansion->arg_count = count;
     return !reader->wire.failed;

@@ -302,7 +302,7 @@ static bool read_inputs(onnx_reader *reader, const onnx_scope *scope, int64_t be
     uint32_t *inputs = pyro_arena_array(&reader->model->arena, count + 1, sizeof *inputs);
     if (!inputs)
         return onnx_out_of_memory(reader);
-    pyro_copy(inputs, reader->ids + first, count * sizeof *inputs);
+    pyro_copy_items(inputs, reader->ids, first, count, sizeof *inputs);
     scope->graph->graph->inputs = inputs;
     scope->graph->graph->input_count = count;
     reader->id_count = first;
@@ -353,7 +353,7 @@ static bool read_outputs(onnx_reader *reader, const onnx_scope *scope, int64_t b
     scope->graph->outputs = pyro_arena_array(&reader->model->arena, count + 1, sizeof(uint32_t));
     if (!scope->graph->outputs)
         return onnx_out_of_memory(reader);
-    pyro_copy(scope->graph->outputs, reader->ids + first, count * sizeof(uint32_t));
+    pyro_copy_items(scope->graph->outputs, reader->ids, first, count, sizeof(uint32_t));
     scope->graph->output_count = count;
     scope->graph->graph->outputs = scope->graph->outputs;
     scope->graph->graph->output_count = count;

@@ -146,8 +146,10 @@ static bool put_inputs(onnx_reader *reader, const onnx_node *node, const char *t
     if (!values || !pyro_grow(&reader->args, &reader->arg_capacity, reader->arg_count + count,
                               sizeof *reader->args))
         return onnx_out_of_memory(reader);
-    pyro_copy(values, reader->ids + node->first_input, node->input_count * sizeof *values);
-    memmove(reader->args + first + count, reader->args + first, attributes * sizeof *reader->args);
+    pyro_copy_items(values, reader->ids, node->first_input, node->input_count, sizeof *values);
+    if (attributes)
+        memmove(reader->args + first + count, reader->args + first,
+                attributes * sizeof *reader->args);
     if (list)
         reader->args[first] = (pyro_arg){.name = "tensors",
                                          .kind = PYRO_ARG_TENSORS,
@@ -302,8 +304,8 @@ static bool add_node(onnx_reader *reader, const onnx_scope *scope, const onnx_no
         !pyro_grow(&graph->nodes, &graph->node_capacity, graph->node_count + 1,
                    sizeof *graph->nodes))
         return onnx_out_of_memory(reader);
-    pyro_copy(args, reader->args + first_arg, arg_count * sizeof *args);
-    pyro_copy(outputs, reader->ids + first_output, output_count * sizeof *outputs);
+    pyro_copy_items(args, reader->args, first_arg, arg_count, sizeof *args);
+    pyro_copy_items(outputs, reader->ids, first_output, output_count, sizeof *outputs);
     if (reader->model->total_nodes >= ONNX_MAX_NODES)
         return pyro_wire_fail(&reader->wire, head->begin,
                               "more than %d nodes after functions are expanded", ONNX_MAX_NODES);
