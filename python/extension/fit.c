@@ -44,7 +44,7 @@ static PyObject *model_fit(PyObject *module, PyObject *args)
     pyro_fit_options options = {.cost = &cost};
     pyro_report_options report = {0};
     const char *chips[MOST_CHIPS];
-    PyObject *names, *train, *result = NULL;
+    PyObject *names, *train;
     long long gpus, concurrent, micro_batches, reserve;
     char *text = NULL;
     size_t size = 0;
@@ -76,12 +76,7 @@ static PyObject *model_fit(PyObject *module, PyObject *args)
     status = fit(self->model, &options, &report, &text, &size, &error);
     Py_END_ALLOW_THREADS
     self->busy = 0;
-    if (status < 0)
-        core_fail(state, &error, status, 0);
-    else
-        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
-    pyro_free(text);
-    return result;
+    return core_report(state, status, text, size, &error);
 }
 
 static PyMethodDef methods[] = {

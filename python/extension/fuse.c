@@ -27,7 +27,6 @@ static PyObject *model_fuse(PyObject *module, PyObject *args)
     pyro_report_options report = {0};
     pyro_fuse_strategy strategy;
     const char *convention, *name;
-    PyObject *result = NULL;
     char *text = NULL;
     size_t size = 0;
     pyro_error error;
@@ -49,12 +48,7 @@ static PyObject *model_fuse(PyObject *module, PyObject *args)
     status = fuse(self->model, &options, strategy, &report, &text, &size, &error);
     Py_END_ALLOW_THREADS
     self->busy = 0;
-    if (status < 0)
-        core_fail(state, &error, status, 0);
-    else
-        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
-    pyro_free(text);
-    return result;
+    return core_report(state, status, text, size, &error);
 }
 
 static PyMethodDef methods[] = {

@@ -53,7 +53,7 @@ static PyObject *model_map(PyObject *module, PyObject *args)
     core_state *state = PyModule_GetState(module);
     map_call call = {.pricing = {.depth = -1}, .options = {.find_saturation = true}};
     model_object *self;
-    PyObject *names, *result = NULL;
+    PyObject *names;
     int as_json, train, fused, tf32, status;
     char *text = NULL;
     size_t size = 0;
@@ -75,12 +75,7 @@ static PyObject *model_map(PyObject *module, PyObject *args)
     status = map(&call, self->model, &text, &size, &error);
     Py_END_ALLOW_THREADS
     self->busy = 0;
-    if (status < 0)
-        core_fail(state, &error, status, 0);
-    else
-        result = PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
-    pyro_free(text);
-    return result;
+    return core_report(state, status, text, size, &error);
 }
 
 static PyMethodDef methods[] = {

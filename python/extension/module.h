@@ -31,6 +31,9 @@ typedef struct model_object {
 /* state.c: raises the matching Python exception and returns NULL. With `opening`, "not found"
  * becomes FileNotFoundError. */
 PyObject *core_fail(core_state *state, const pyro_error *error, int code, int opening);
+/* A report of the library as str, or its error; frees the text. */
+PyObject *core_report(core_state *state, int status, char *text, size_t size,
+                      const pyro_error *error);
 
 /* model.c: adds the Model type to the module; 0, or -1 with an exception. */
 int core_add_model(PyObject *module);

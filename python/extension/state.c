@@ -50,3 +50,12 @@ PyObject *core_fail(core_state *state, const pyro_error *error, int code, int op
         return NULL;
     }
 }
+
+PyObject *core_report(core_state *state, int status, char *text, size_t size,
+                      const pyro_error *error)
+{
+    PyObject *result = status < 0 ? core_fail(state, error, status, 0)
+                                  : PyUnicode_DecodeUTF8(text, (Py_ssize_t)size, "replace");
+    pyro_free(text);
+    return result;
+}
