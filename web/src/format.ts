@@ -100,10 +100,16 @@ export function median(values: number[]): number {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** A measured number with its unit, four digits. */
+/** A measured number: four digits, and never fewer than its integer part has. */
+export function measured(value: number | null | undefined): string {
+  if (value == null || !isFinite(value)) return "–";
+  return Math.abs(value) >= 1000 ? count(value) : String(Number(value.toPrecision(4)));
+}
+
+/** A measured number with its unit. */
 export function withUnit(value: number | null | undefined, unit: string): string {
   if (value == null) return "–";
-  return unit === "bytes" ? bytes(value) : `${Number(value.toPrecision(4))} ${unit}`;
+  return unit === "bytes" ? bytes(value) : `${measured(value)} ${unit}`;
 }
 
 /** A sentence whose numbers stay on one line with their units. */

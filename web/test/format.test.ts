@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { amount, bytes, count, median, name, share, time } from "../src/format";
+import { amount, bytes, count, measured, median, name, share, time } from "../src/format";
+import { random, standsFor } from "./pages";
 
 describe("numbers as people read them", () => {
   it("has three digits and a unit", () => {
@@ -14,6 +15,15 @@ describe("numbers as people read them", () => {
     expect(share(0.0000001)).toBe("<0.1 %");
     expect(count(1234567)).toBe("1,234,567");
     expect(median([3, 1, 2, 10])).toBe(2.5);
+  });
+
+  it("stands for the number, whatever its size", () => {
+    const next = random(11);
+    for (let i = 0; i < 20_000; i++) {
+      const value = (next() - 0.3) * 10 ** (next() * 18 - 4);
+      for (const show of [time, bytes, amount, measured])
+        if (show === measured || Math.abs(value) >= 1) expect(standsFor(show(value), value), `${show.name}(${value}) is ${show(value)}`).toBe(true);
+    }
   });
 
   it("shows no invisible characters, and cuts a megabyte", () => {

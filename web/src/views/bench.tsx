@@ -2,7 +2,7 @@
 import { scaleLinear, scaleLog } from "d3-scale";
 import type { ViewProps } from "../app";
 import type { Benchmark, BenchResult, Metric, Verdict } from "../data/bench";
-import { bytes, count, name, share, withUnit, unbroken } from "../format";
+import { bytes, count, measured, name, share, withUnit, unbroken } from "../format";
 import { series } from "../palette";
 import { Histogram, Sequence } from "../parts/samples";
 import { Table } from "../parts/table";
@@ -10,13 +10,9 @@ import { Warnings } from "../parts/warnings";
 import { Wide } from "../parts/wide";
 import { Intervals, verdictLine, VerdictTable } from "./verdict";
 
-function number(value: number | null | undefined): string {
-  return value == null ? "–" : String(Number(value.toPrecision(4)));
-}
-
 /** A number of a table whose unit has its own column, except for bytes. */
 function cell(metric: Metric, value: number | null | undefined): string {
-  return metric.unit === "bytes" ? bytes(value) : number(value);
+  return metric.unit === "bytes" ? bytes(value) : measured(value);
 }
 
 function middle(metric: Metric): number | null {
@@ -124,7 +120,7 @@ function Thresholds({ rows }: { rows: BenchResult["thresholds"] }) {
           { title: "Benchmark", value: (row) => row.benchmark, words: true },
           { title: "Threshold", value: (row) => row.threshold, words: true },
           { title: "Verdict", value: (row) => row.verdict },
-          { title: "Value", value: (row) => row.value, show: (row) => `${number(row.value)} ${row.unit}` },
+          { title: "Value", value: (row) => row.value, show: (row) => `${measured(row.value)} ${row.unit}` },
           { title: "Reason", value: (row) => row.reason, show: (row) => name(row.reason ?? "", 300), words: true },
         ]}
       />
@@ -214,7 +210,7 @@ export function BenchView({ part }: ViewProps) {
           <h2>{name(metric.benchmark, 120)}</h2>
           <p class="under">
             {count(metric.n)} samples. Mean {withUnit(metric.mean, metric.unit)}
-            {metric.mean_interval ? ` (95 % interval ${metric.mean_interval.map(number).join(" to ")})` : ""}, variation {share(metric.cv)}.
+            {metric.mean_interval ? ` (95 % interval ${metric.mean_interval.map(measured).join(" to ")})` : ""}, variation {share(metric.cv)}.
           </p>
           <div class="numbers charts">
             <div>
