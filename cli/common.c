@@ -145,6 +145,8 @@ bool pyro_common_parse(const pyro_command *command, int argc, char **argv, void 
                                           command->name);
         return false;
     }
+    if (operands->count == 1 && command->operands == PYRO_COMPLETE_MODEL)
+        common->subject = operands->items[0];
     pyro_inputs_collect(command->groups, values, operands);
     status = pyro_inputs_check_options(command->groups, values, &error);
     if (status == PYRO_OK && pyro_common_to_stdout(common))

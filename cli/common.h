@@ -17,7 +17,7 @@ typedef struct pyro_common {
     bool quiet, verbose, help;
     int color; /* index of auto, always, never */
     const bool *plain; /* an option of the command that forces text, whatever `output` is named */
-    const char *subject; /* what a page is about; pyro_common_parse sets the command's name */
+    const char *subject; /* what a page is about: the only model, else the command's name */
     /* Set by pyro_common_parse: the kind of report, and the index of its format. */
     pyro_report_kind report;
     int format;

@@ -67,5 +67,6 @@ export default defineConfig({
   define: { LICENCES: JSON.stringify(licences()) },
   build: { target: "es2020", cssCodeSplit: false, modulePreload: false, assetsInlineLimit: 0 },
   plugins: [oneFile()],
-  test: { include: ["test/**/*.test.ts"] },
+  // A busy machine may be slow; the limits only end what hangs.
+  test: { include: ["test/**/*.test.ts"], testTimeout: 900_000, hookTimeout: 300_000 },
 } as Parameters<typeof defineConfig>[0]);

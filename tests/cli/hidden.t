@@ -77,7 +77,7 @@ evil?[31m?gnp.exe????�end
 
 $ cd $TMP && pyrometer trace nasty.json --format json | grep NUL
     "3 events with NUL characters in texts (replaced)"
-    {"id": "damaged-file", "severity": "warning", "title": "The file is damaged", "evidence": "3 events with NUL characters in texts (replaced)", "cause": "the process was killed while it wrote the file, or Kineto (before July 2026) did not escape quotes in names", "advice": "let the profiler finish; record again with a newer torch", "count": 1}
+    {"id": "damaged-file", "severity": "warning", "title": "The file is damaged or incomplete", "evidence": "3 events with NUL characters in texts (replaced)", "cause": "the process was killed while it wrote the file, or Kineto (before July 2026) did not escape quotes in names", "advice": "let the profiler finish; record again with a newer torch", "count": 1}
 
 # JSON keeps what it was, in escapes.
 $ cd $TMP && pyrometer trace nasty.json --format json -v | python3 -c 'import json, sys; print(ascii(json.load(sys.stdin)["ops"][0]["name"]))'

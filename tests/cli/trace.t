@@ -589,7 +589,7 @@ TRACE PROFILE: bad-2-defects.json
 ================================================================================
 
 Defects of the trace:
-  1. The file is damaged [damaged-file, warning]
+  1. The file is damaged or incomplete [damaged-file, warning]
      1 event with negative duration (taken as 0); and 2 more
      cause: the process was killed while it wrote the file, or Kineto (before
             July 2026) did not escape quotes in names

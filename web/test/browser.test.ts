@@ -9,7 +9,7 @@ import { files, folder, json, open as openIn, planted, run, show, startBrowser, 
 let browser: Browser;
 beforeAll(async () => {
   browser = await startBrowser();
-}, 60_000);
+});
 afterAll(async () => browser?.close());
 
 const open = (file: string, hash = "", size?: { width: number; height: number }) => openIn(browser, file, hash, size);
@@ -94,16 +94,16 @@ describe("a page", () => {
     expect(errors).toEqual([]);
     expect(requests).toEqual([]);
     await page.close();
-  }, 120_000);
+  });
 
   it("has no violations of accessibility in any view, light and dark", async () => {
     await checkAccess([makePage("one", smallTraces()[0]), ...everyKind()], 100);
-  }, 240_000);
+  });
 
   it("has none in the views of predictions", async () => {
     // The tables of all numbers are checked above.
     await checkAccess(predictions(), 1);
-  }, 120_000);
+  });
 
   it("shows a layer by a link", async () => {
     const { page, errors } = await open(makePage("model", "resnet18"), "#layer=layer1.0.conv1");
@@ -112,7 +112,7 @@ describe("a page", () => {
     expect(await page.textContent(".side h3")).toBe("layer1.0.conv1");
     expect(errors).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("leads from the headline to a named layer in six keys", async () => {
     const { page } = await open(makePage("keys", "resnet18"));
@@ -122,7 +122,7 @@ describe("a page", () => {
     expect(new URL(page.url()).hash).toContain("layer=layer1.0.conv1");
     expect(await page.textContent("tr[aria-selected=true]")).toContain("layer1.0.conv1");
     await page.close();
-  }, 60_000);
+  });
 
   it("prints every row and no buttons", async () => {
     const { page } = await open(makePage("print", "resnet18"), "#view=layers");
@@ -130,7 +130,7 @@ describe("a page", () => {
     expect(await page.isVisible("nav")).toBe(false);
     expect((await page.pdf({ format: "A4" })).length).toBeGreaterThan(20_000);
     await page.close();
-  }, 60_000);
+  });
 
   it("prints drawings in light colours", async () => {
     const file = makePage("print-dark", smallTraces()[0]);
@@ -167,7 +167,7 @@ describe("a page", () => {
       expect(await grounds(), dark).toBe("rgb(255, 255, 255)");
       await page.close();
     }
-  }, 60_000);
+  });
 
   it("shows what is missing of a trace or recording that cannot be read", async () => {
     const cases: [string, string, string][] = [
@@ -193,7 +193,7 @@ describe("a page", () => {
     await show(page, "#part=1");
     expect(await page.textContent("main h1")).toContain("three.pyro");
     await page.close();
-  }, 60_000);
+  });
 
   it("leaves folders out with --strip-paths", async () => {
     const paths = ["/secret/a.py(3): f", "/secret/my folder/of secret/b.py(4): g", "C:\\secret\\c.py(5): h", "open /secret/d.txt, /secret/e.txt"];
@@ -211,7 +211,7 @@ describe("a page", () => {
     expect(all).not.toContain(folder);
     for (const kept of ["a.py(3): f", "b.py(4): g", "c.py(5): h", "open d.txt, e.txt"]) expect(all).toContain(kept);
     await page.close();
-  }, 60_000);
+  });
 
   it("shows the steps that were asked for", async () => {
     const steps = (json("trace", join(files, "trace/good-1-training.json"), "-v") as unknown as { steps: { number: number }[] }).steps;
@@ -220,7 +220,7 @@ describe("a page", () => {
     const { page } = await open(file, "#view=timeline");
     expect(await page.textContent("main .under")).toContain("from");
     await page.close();
-  }, 60_000);
+  });
 
   it("shows a frame of a notebook", async () => {
     const inner = readFileSync(makePage("inner", "resnet18"), "utf8");
@@ -235,7 +235,7 @@ describe("a page", () => {
     expect(await frame.textContent("main h1")).toBe("Layers");
     expect(errors).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("escapes hostile names and keeps to its policy", async () => {
     const hostile = [`</script><script>document.title='bad'</script>`, `<img src=x onerror="document.title='bad'">`, "a\u202eb", "x".repeat(1_000_000)];
@@ -253,7 +253,7 @@ describe("a page", () => {
     expect(errors).toEqual([]);
     expect(requests).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("fits a narrow screen", async () => {
     const file = makePage("narrow", smallTraces()[0]);
@@ -264,7 +264,7 @@ describe("a page", () => {
       expect(wide, view).toBeLessThanOrEqual(1);
     }
     await page.close();
-  }, 60_000);
+  });
 
   it("says that its data is damaged, or of a newer version", async () => {
     const template = readFileSync(resolve("dist/index.html"), "utf8");
@@ -282,7 +282,7 @@ describe("a page", () => {
       expect(await page.textContent("[role=alert]")).toContain(words);
       await page.close();
     }
-  }, 60_000);
+  });
 
   it("opens a page of the first version", async () => {
     // Written by an earlier version of the tool: the data alone, in the page of today.
@@ -296,7 +296,7 @@ describe("a page", () => {
     }
     expect(errors).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("opens the traces of strangers, where they are present", async () => {
     for (const name of strangers().filter((_one, i) => i % 5 === 0)) {
@@ -306,5 +306,5 @@ describe("a page", () => {
       expect(requests, name).toEqual([]);
       await page.close();
     }
-  }, 120_000);
+  });
 });

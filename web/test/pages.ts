@@ -43,8 +43,12 @@ export interface Opened {
   requests: string[];
 }
 
+/** Waits for what must come; a busy machine may be slow. */
+export const PATIENCE = 120_000;
+
 export async function open(browser: Browser, file: string, hash = "", size = { width: 1440, height: 900 }): Promise<Opened> {
   const page = await browser.newPage({ viewport: size });
+  page.setDefaultTimeout(PATIENCE);
   const errors: string[] = [];
   const requests: string[] = [];
   page.on("console", (message) => {
@@ -55,7 +59,7 @@ export async function open(browser: Browser, file: string, hash = "", size = { w
     if (!request.url().startsWith(`file://${file}`) && !request.url().startsWith("blob:")) requests.push(request.url());
   });
   await page.goto(`file://${file}${hash}`);
-  await page.waitForSelector("main h1, .warning", { timeout: 30_000 });
+  await page.waitForSelector("main h1, .warning");
   return { page, errors, requests };
 }
 

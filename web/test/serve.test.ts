@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import { files, planted, run, startBrowser, tool, violations } from "./pages";
+import { files, PATIENCE, planted, run, startBrowser, tool, violations } from "./pages";
 
 const sample = join(dirname(tool), "record_sample");
 let browser: Browser;
@@ -13,7 +13,7 @@ const started: ChildProcess[] = [];
 
 beforeAll(async () => {
   browser = await startBrowser();
-}, 60_000);
+});
 afterAll(async () => browser?.close());
 afterEach(() => {
   for (const child of started.splice(0)) child.kill("SIGKILL");
@@ -55,7 +55,7 @@ async function open(address: string, origin = new URL(address).origin): Promise<
   return { page, errors, foreign };
 }
 
-const revision = (page: Page) => page.getAttribute("iframe[data-revision]", "data-revision", { timeout: 60_000 }).then(Number);
+const revision = (page: Page) => page.getAttribute("iframe[data-revision]", "data-revision", { timeout: PATIENCE }).then(Number);
 
 describe("pyrometer serve", () => {
   it("lists the files of its folder, without the token in the address", async () => {
@@ -82,7 +82,7 @@ describe("pyrometer serve", () => {
     expect(errors).toEqual([]);
     expect(foreign).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("needs the token", async () => {
     const address = await serve(makeFolder());
@@ -91,7 +91,7 @@ describe("pyrometer serve", () => {
     expect(await page.textContent("#status")).toContain("token");
     expect(await page.$$eval("#rows tr", (rows) => rows.length)).toBe(0);
     await page.close();
-  }, 60_000);
+  });
 
   it("shows the page of a file, and leads back", async () => {
     const address = await serve(makeFolder());
@@ -109,27 +109,27 @@ describe("pyrometer serve", () => {
     expect(errors).toEqual([]);
     expect(foreign).toEqual([]);
     await page.close();
-  }, 120_000);
+  });
 
   it.skipIf(!existsSync(sample))("follows a recording while it grows, at the same place of the page", async () => {
     const folder = mkdtempSync(join(tmpdir(), "pyrometer-live-"));
     const recorder = start(sample, folder, "300");
     const { page, errors } = await open(await serve(folder));
-    await page.waitForSelector(".live", { timeout: 30_000 });
+    await page.waitForSelector(".live", { timeout: PATIENCE });
     await page.click("text=sample.pyro");
     const first = await revision(page);
     await page.frames()[1].evaluate(() => {
       location.hash = "#view=layers";
     });
-    await page.waitForFunction((before) => Number(document.querySelector<HTMLElement>("iframe[data-revision]")?.dataset.revision) > before + 1, first, { timeout: 60_000 });
+    await page.waitForFunction((before) => Number(document.querySelector<HTMLElement>("iframe[data-revision]")?.dataset.revision) > before + 1, first, { timeout: PATIENCE });
     expect(await page.textContent("#status")).toContain("recording");
     const frames = page.frames();
     expect(new URL(frames[frames.length - 1].url()).hash).toContain("view=layers");
     recorder.kill("SIGKILL");
-    await page.waitForFunction(() => document.querySelector("#status")?.textContent === "", undefined, { timeout: 60_000 });
+    await page.waitForFunction(() => document.querySelector("#status")?.textContent === "", undefined, { timeout: PATIENCE });
     expect(errors).toEqual([]);
     await page.close();
-  }, 180_000);
+  });
 
   it("hands a trace to Perfetto's page by its message", async () => {
     const address = await serve(makeFolder());
@@ -148,12 +148,12 @@ describe("pyrometer serve", () => {
     await page.click("text=training.json");
     await revision(page);
     const [popup] = await Promise.all([page.waitForEvent("popup"), page.click("#perfetto")]);
-    await popup.waitForFunction(() => "got" in window, undefined, { timeout: 60_000 });
+    await popup.waitForFunction(() => "got" in window, undefined, { timeout: PATIENCE });
     const got = (await popup.evaluate(() => (window as unknown as { got: unknown }).got)) as { size: number; title: string; first: number };
     expect(got.title).toBe("training.json");
     expect(got.first).toBe(0x0a); // the tag of a packet
     expect(got.size).toBeGreaterThan(1000);
     expect(errors).toEqual([]);
     await page.close();
-  }, 120_000);
+  });
 });

@@ -10,7 +10,7 @@ import { csvOf, files, folder, json, open, random, run, show, shownCells, stands
 let browser: Browser;
 beforeAll(async () => {
   browser = await startBrowser();
-}, 60_000);
+});
 afterAll(async () => browser?.close());
 
 type Row = Record<string, unknown>;
@@ -89,7 +89,7 @@ describe("numbers of the JSON", () => {
         cells: { duration_ns: "duration_ns", device: "device", step: "step" },
       },
     ]);
-  }, 120_000);
+  });
 
   it("in the answer", async () => {
     const input = stranger("h200_resnet18_train.json.gz", "trace/h200_resnet18_train.json.gz");
@@ -121,7 +121,7 @@ describe("numbers of the JSON", () => {
     }
     expect(errors).toEqual([]);
     await page.close();
-  }, 60_000);
+  });
 
   it("in the timeline, the flame graph and the memory at the cursor", async () => {
     const input = stranger("h200_gpt_train_memory.json.gz", "trace/h200_resnet18_train.json.gz");
@@ -153,7 +153,7 @@ describe("numbers of the JSON", () => {
       expect(Number(row.Bytes), String(holder.layer)).toBe(holder.bytes);
     }
     await page.close();
-  }, 120_000);
+  });
 
   it("in the views of a model", async () => {
     const cost = json("cost", "resnet18") as unknown as Record<string, Row[]>;
@@ -176,7 +176,7 @@ describe("numbers of the JSON", () => {
     await compare(writePage("models", "cost", "resnet18", "resnet34"), [
       { view: "#view=models", caption: "Models", rows: both.models, key: ["Model", "model"], cells: { FLOPs: "total_flops", MACs: "total_macs", Parameters: "params", "Bytes moved": "total_memory" } },
     ]);
-  }, 120_000);
+  });
 
   it("in the roofline's table", async () => {
     const input = stranger("h200_resnet18_train.json.gz", "trace/h200_resnet18_train.json.gz");
@@ -189,7 +189,7 @@ describe("numbers of the JSON", () => {
         cells: { FLOPs: "flops", Bytes: "bytes", "FLOP/s": "flops_per_s", "Of peak": "peak_share" },
       },
     ]);
-  }, 120_000);
+  });
 
   it("in the differences", async () => {
     const runs = [stranger("diff_control.json.gz", "trace/good-1-training.json"), stranger("diff_test.json.gz", "trace/h200_resnet18_train.json.gz")];
@@ -207,7 +207,7 @@ describe("numbers of the JSON", () => {
         cells: { "FLOPs before": "flops_before", "FLOPs after": "flops_after", Change: "flops_change" },
       },
     ]);
-  }, 120_000);
+  });
 
   it("in benchmarks, verdicts and trends", async () => {
     const results = ["a", "b"].map((name) => join(folder, `${name}.json`));
@@ -238,7 +238,7 @@ describe("numbers of the JSON", () => {
       { view: "#view=trend", caption: "Results", rows: trend.lines.flatMap((line) => line.points), key: ["When", "time"], cells: { Value: "value", Samples: "n" } },
       { view: "#view=trend", caption: "Changes", rows: trend.changes, key: ["Commit", "commit"], cells: { Change: "change", Before: "before", After: "after" } },
     ]);
-  }, 120_000);
+  });
 
   it("in fits, predictions, training steps, fusions and chips", async () => {
     const fit = json("fit", "llama3_8b", "--on", "l40s,t4,h100") as unknown as { answers: Row[] };
@@ -283,7 +283,7 @@ describe("numbers of the JSON", () => {
     await compare(writePage("hardware", "hardware"), [
       { view: "#view=hardware", caption: "Chips", rows: hardware.chips, key: ["Chip", "name"], cells: { Memory: "memory_bytes", Cache: "cache_bytes", Power: "power_watts", Link: "link_bytes_per_s" } },
     ]);
-  }, 120_000);
+  });
 
   it("in the ranks", async () => {
     const inputs = ["0", "1"].map((rank) => stranger(`ranks2_rank${rank}.json.gz`, `ranks/trace_rank_${rank}.json`));
@@ -302,5 +302,5 @@ describe("numbers of the JSON", () => {
         cells: { Time: "time_ns", Exposed: "exposed_ns", Waits: "wait_ns", Ranks: "ranks" },
       },
     ]);
-  }, 120_000);
+  });
 });

@@ -16,7 +16,6 @@ static double share(int64_t part, int64_t whole)
 typedef struct best_place {
     const char *text;
     int64_t time_ns;
-    bool is_op;
 } best_place;
 
 static const char *text_of(const pyro_cause_place *place, int which)
@@ -30,7 +29,7 @@ static const char *text_of(const pyro_cause_place *place, int which)
 static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
 {
     enum { FIRST_ROWS = 64 };
-    best_place best = {"", 0, false};
+    best_place best = {"", 0};
     int tried = 0;
     for (size_t i = 0; i < result->cause_place_count && tried < FIRST_ROWS; i++) {
         const pyro_cause_place *place = &result->cause_places[i];
@@ -44,23 +43,23 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
                 text_of(&result->cause_places[k], which) == text)
                 time_ns += pyro_place_lost_ns(&result->cause_places[k]);
         if (time_ns > best.time_ns)
-            best = (best_place){text, time_ns, which == 2};
+            best = (best_place){text, time_ns};
     }
     return best;
 }
 
-/* The line with the most time of these causes, else the layer, else the op; "" unknown. An op is
- * called at many places: it is one only with a good part of the time. */
+/* The line with the most time of these causes, else the layer, else the op; "" unknown. A place that
+ * has only a little of the time would mislead, and an op is called at many places. */
 static best_place place_of(const pyro_finder *finder, unsigned causes)
 {
-    enum { LEAST_PART_OF_OPS = 5 };
-    best_place best = {"", 0, false};
-    for (int which = 0; which < 3 && !best.time_ns; which++)
-        best = find_best(finder->result, causes, which);
-    if (best.time_ns && best.is_op &&
-        best.time_ns < pyro_finder_causes_ns(finder, causes) / LEAST_PART_OF_OPS)
-        return (best_place){"", 0, false};
-    return best;
+    static const int least_parts[] = {20, 20, 5};
+    int64_t all_ns = pyro_finder_causes_ns(finder, causes);
+    for (int which = 0; which < 3; which++) {
+        best_place best = find_best(finder->result, causes, which);
+        if (best.time_ns > 0 && best.time_ns >= all_ns / least_parts[which])
+            return best;
+    }
+    return (best_place){"", 0};
 }
 
 const char *pyro_finder_cause_place(const pyro_finder *finder, pyro_cause cause)

@@ -321,6 +321,15 @@ static void write_finding_part(pyro_trace_writer *w, const char *mark, const cha
     pyro_buf_free(&part);
 }
 
+/* ", at train.py(12): step". Layers of a list have numbers as names: "0.1" alone is no place. */
+static void add_place(pyro_buf *text, const char *place)
+{
+    if (place[0] == '\0')
+        return;
+    pyro_buf_adds(text, strspn(place, "0123456789.") == strlen(place) ? ", at layer " : ", at ");
+    pyro_text_clean(text, place);
+}
+
 /* "- Python code outside of ops, at train.py(12): step: 12.0 ms" for each part. */
 static void write_parts(pyro_trace_writer *w, const pyro_finding *finding)
 {
@@ -333,8 +342,8 @@ static void write_parts(pyro_trace_writer *w, const pyro_finding *finding)
         if (strcmp(part->finding, finding->id) != 0)
             continue;
         pyro_buf_adds(&text, part->title);
-        if (part->place[0] != '\0' && strcmp(part->place, finding->place) != 0)
-            pyro_buf_addf(&text, ", at %s", part->place);
+        if (strcmp(part->place, finding->place) != 0)
+            add_place(&text, part->place);
         if (part->evidence[0] != '\0') {
             const char *threshold = strstr(part->evidence, "; threshold");
             size_t length = strlen(part->evidence);
@@ -357,10 +366,7 @@ static void write_finding(pyro_trace_writer *w, size_t number, const pyro_findin
 
     pyro_buf_addf(&title, "%zu. ", number);
     pyro_text_clean(&title, finding->title);
-    if (finding->place[0] != '\0') {
-        pyro_buf_adds(&title, ", at ");
-        pyro_text_clean(&title, finding->place);
-    }
+    add_place(&title, finding->place);
     if (finding->gain_ns > 0)
         pyro_buf_addf(&title, " (up to %s to gain)", pyro_format_duration(gain, finding->gain_ns));
     pyro_text_wrap(w->buf, pyro_text_part(w->buf, &title), 2, 5, w->options->width);

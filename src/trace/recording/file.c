@@ -275,7 +275,11 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     const pyro_recording_header *header = &reader->header;
     bool ok = true;
     /* The program goes on after a trigger: what runs then is not worth a warning. */
-    if (recording->unfinished_count && !pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER)[0])
+    bool is_triggered = pyro_trace_note_text(trace, PYRO_PROPERTY_TRIGGER)[0];
+    if (header->state == PYRO_RECORDING_RUNNING && !is_triggered)
+        ok &= pyro_trace_warn(trace, "the recording has no end: its process is still running, "
+                                     "was killed, or left by _exit");
+    if (recording->unfinished_count && !is_triggered)
         ok &= pyro_trace_warn(trace, "%zu event%s had not ended", recording->unfinished_count,
                               recording->unfinished_count == 1 ? "" : "s");
     if (recording->damaged_records)

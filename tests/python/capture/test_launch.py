@@ -8,6 +8,8 @@ import subprocess
 import sys
 
 import pytest
+import torch
+from page_data import read_parts
 
 import pyrometer
 
@@ -331,3 +333,49 @@ def test_calibrated_shares(calibrated):
     done = run(TOOL, "trace", "job.pyro", "--by", "op", "--peaks", path, folder=calibrated,
                XDG_DATA_HOME="/nowhere")  # fmt: skip
     assert "Work of these ops" in done.stdout and "measured on this machine" in done.stdout
+
+
+KILLED = """
+import os, signal, sys, torch, pyrometer
+model, x = torch.nn.Linear(4, 4), torch.randn(2, 4)
+with pyrometer.capture(sys.argv[1]):
+    for _ in range(int(sys.argv[2])):
+        model(x)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("passes", [0, 3])
+def test_a_killed_program_has_a_page(tmp_path, passes):
+    (tmp_path / "killed.py").write_text(KILLED)
+    done = run(sys.executable, "killed.py", "run.pyro", passes, folder=tmp_path)
+    assert done.returncode == -9, done.stderr
+    done = run(TOOL, "report", "run.pyro", "-o", "run.html", folder=tmp_path)
+    ((part, result),) = read_parts((tmp_path / "run.html").read_text())
+    if passes == 0:
+        assert done.returncode == 2 and "contains no events" in done.stderr
+        assert part["kind"] == "failure"
+    else:
+        assert done.returncode == 0, done.stderr
+        assert any("the recording has no end" in warning for warning in result["warnings"])
+        assert result["layers"][0]["calls"] == passes
+
+
+def test_perfetto_when_the_program_ends(tmp_path):
+    code = "import torch; torch.nn.Linear(4, 4)(torch.randn(2, 4))"
+    arguments = ["-o", "run.pyro", "--perfetto", "run.pftrace", "-c", code]
+    done = run_tool("run", *arguments, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = run(TOOL, "trace", "run.pyro", "-q", "--perfetto", "same.pftrace", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    same = (tmp_path / "same.pftrace").read_bytes()
+    assert (tmp_path / "run.pftrace").read_bytes() == same and b"aten::addmm" in same
+
+
+def test_perfetto_of_a_block(tmp_path):
+    with pyrometer.capture(tmp_path / "run.pyro") as capture:
+        torch.nn.Linear(4, 4)(torch.randn(2, 4))
+    capture.export_perfetto_trace(tmp_path / "run.pftrace")
+    assert b"aten::addmm" in (tmp_path / "run.pftrace").read_bytes()
+    with pytest.raises(ValueError, match="overwrite"):
+        capture.export_perfetto_trace(tmp_path / "run.pyro")

@@ -31,6 +31,13 @@ const CAUSES: Record<string, { title: string; colour: number; note: string }> = 
   profiler: { title: "The profiler itself", colour: 6, note: "estimate; gone without it" },
 };
 
+/** The same causes in a run without a device. */
+const ON_CPU: Record<string, { title: string; note: string }> = {
+  python: { title: "Python outside of ops", note: "" },
+  ops: { title: "Ops", note: "" },
+  communication: { title: "Communication", note: "collectives" },
+};
+
 /** What the host does while the device has nothing to do. */
 const HOST = ["python", "ops", "launch_latency", "before_first"];
 
@@ -44,9 +51,21 @@ const GROUPS: { causes: string[]; text: string }[] = [
   { causes: ["queued"], text: "Work waits in the queues of its streams." },
 ];
 
-export function causeTitle(cause: string): string {
-  return CAUSES[cause]?.title ?? cause.replace(/_/g, " ");
+export function causeTitle(cause: string, isOnDevice = true): string {
+  return (!isOnDevice && ON_CPU[cause]?.title) || (CAUSES[cause]?.title ?? cause.replace(/_/g, " "));
 }
+
+function causeNote(cause: string, isOnDevice: boolean): string {
+  return (isOnDevice ? CAUSES[cause]?.note : ON_CPU[cause]?.note ?? CAUSES[cause]?.note) ?? "";
+}
+
+/** Layers of a list have numbers as names: "0.1" alone would not read as a place. */
+export function placeName(place: string): string {
+  return /^[\d.]+$/.test(place) ? `layer ${place}` : place;
+}
+
+/** Of its cause's time; a smaller place would mislead. */
+const LEAST_PART_OF_PLACE = 0.05;
 
 interface Stretch {
   cause: string;
@@ -61,7 +80,8 @@ export function account(trace: TraceResult): Stretch[] {
   const places = new Map<string, string>();
   for (const place of trace.cause_places) {
     const text = place.line || place.layer || place.op;
-    if (text && !places.has(place.cause)) places.set(place.cause, text);
+    const isWorthNaming = place.time_ns >= LEAST_PART_OF_PLACE * (sums.get(place.cause) ?? 0);
+    if (text && isWorthNaming && !places.has(place.cause)) places.set(place.cause, placeName(text));
   }
   return [...sums].map(([cause, ns]) => ({ cause, ns, place: places.get(cause) ?? "" }));
 }
@@ -96,9 +116,21 @@ export function withoutProfiler(trace: TraceResult): Stretch[] {
   return parts.filter((part) => part.ns > 0);
 }
 
-function stepSpan(trace: TraceResult): { ns: number; unit: string; steps: number } {
-  if (trace.steps.length === 0) return { ns: trace.span_ns, unit: "in all", steps: 1 };
-  return { ns: median(trace.steps.map((step) => step.span_ns)), unit: "per step", steps: trace.steps.length };
+interface StepSpan {
+  ns: number;
+  unit: string;
+  steps: number;
+  /** Steps that take more than twice the median; what holds for the mean does not hold for most steps. */
+  slow: number[];
+}
+
+function stepSpan(trace: TraceResult): StepSpan {
+  if (trace.steps.length === 0) return { ns: trace.span_ns, unit: "in all", steps: 1, slow: [] };
+  const spans = trace.steps.map((step) => step.span_ns);
+  const ns = median(spans);
+  const mean = spans.reduce((sum, span) => sum + span, 0) / spans.length;
+  const slow = mean > 1.5 * ns ? spans.filter((span) => span > 2 * ns).sort((a, b) => b - a) : [];
+  return { ns, unit: "per step", steps: trace.steps.length, slow };
 }
 
 /** What the file lacks, and how to record it. */
@@ -122,7 +154,13 @@ function whyIdle(parts: Stretch[]): string {
   return single ? `Most of the rest: ${lowerFirst(causeTitle(single.cause))}.` : "";
 }
 
-/** One sentence that can be repeated to somebody else. */
+/** "But one of 49 takes 51.1 ms."; then shares of the mean do not describe a step. */
+function slowSteps(span: StepSpan): string {
+  const few = span.slow.length === 1 ? "one" : String(span.slow.length);
+  return `But ${few} of ${span.steps} ${span.slow.length === 1 ? "takes" : "take up to"} ${time(span.slow[0])}.`;
+}
+
+/** One or two sentences that can be repeated to somebody else. */
 export function headline(trace: TraceResult): string {
   const span = stepSpan(trace);
   const what = trace.steps.length > 0 ? "step" : "run";
@@ -131,12 +169,16 @@ export function headline(trace: TraceResult): string {
   if (onDevice(trace) && total > 0) {
     const busy = parts.find((part) => part.cause === "compute")?.ns ?? 0;
     const working = `The device computes for ${time((span.ns * busy) / total)} of a ${what} of ${time(span.ns)}.`;
+    if (span.slow.length > 0) return `${working} ${slowSteps(span)}`;
     if (busy / total > 0.9) return `${working} It is busy: only less or faster work helps.`;
     return `${working} ${whyIdle(parts)}`;
   }
   const largest = [...parts].sort((a, b) => b.ns - a.ns)[0];
-  if (largest && total > 0)
-    return `A ${what} takes ${time(span.ns)} on the CPU, ${share(largest.ns / total)} of it in: ${lowerFirst(causeTitle(largest.cause))}.`;
+  if (span.slow.length > 0) return `A ${what} takes ${time(span.ns)} on the CPU. ${slowSteps(span)}`;
+  if (largest && total > 0) {
+    const title = causeTitle(largest.cause, false);
+    return `A ${what} takes ${time(span.ns)} on the CPU. ${share(largest.ns / total)} of it is ${title.startsWith("Python") ? title : lowerFirst(title)}.`;
+  }
   return `The ${what} takes ${time(span.ns)}.`;
 }
 
@@ -156,16 +198,16 @@ function Waterfall({ trace }: { trace: TraceResult }) {
       {parts.map((part) => {
         const left = from / total;
         from += part.ns;
-        const known = CAUSES[part.cause];
+        const note = causeNote(part.cause, onDevice(trace));
         return (
           <div role="listitem" class="contents">
-            <span>{causeTitle(part.cause)}</span>
+            <span>{causeTitle(part.cause, onDevice(trace))}</span>
             <span class="bar" aria-hidden="true">
               <i
                 style={{
                   left: `${left * 100}%`,
                   width: `${(part.ns / total) * 100}%`,
-                  background: series(known?.colour ?? 6),
+                  background: series(CAUSES[part.cause]?.colour ?? 6),
                 }}
               />
             </span>
@@ -173,8 +215,8 @@ function Waterfall({ trace }: { trace: TraceResult }) {
               {time(part.ns / span.steps)} <span class="soft">{share(part.ns / total)}</span>
             </span>
             <span class="note">
-              {known?.note}
-              {known?.note && part.place ? " · " : ""}
+              {note}
+              {note && part.place ? " · " : ""}
               {part.place && <Breakable text={name(shortPlace(part.place), 120)} />}
             </span>
           </div>
@@ -199,14 +241,14 @@ function Finding({ trace, finding, rank, steps }: { trace: TraceResult; finding:
             {parts.map((part) => (
               <li>
                 {upperFirst(part.title)}
-                {part.place && <code> {name(part.place, 160)}</code>}
+                {part.place && <code> {name(placeName(part.place), 160)}</code>}
                 {part.gain_ns ? `: ${time(part.gain_ns / steps)}` : ""}
               </li>
             ))}
           </ul>
         )}
         <p>
-          <span class="advice code">{name(finding.advice, 600)}</span> {finding.place && <code>{name(finding.place, 200)}</code>}
+          <span class="advice code">{name(finding.advice, 600)}</span> {finding.place && <code>{name(placeName(finding.place), 200)}</code>}
         </p>
       </div>
       <span class="gain">{finding.gain_ns ? `up to ${time(finding.gain_ns / steps)}${steps > 1 ? " per step" : ""}` : ""}</span>
@@ -223,7 +265,7 @@ export function Answer({ part, place, move }: ViewProps) {
   const first = trace.findings.slice(0, 3);
   const recording = trace.profiler_cost;
   const without = trace.steps.length > 0 && recording?.step_without_ns && recording.step_without_ns < span.ns * 0.98 ? recording.step_without_ns : null;
-  const gain = first[0]?.gain_ns ? first[0].gain_ns / span.steps : 0;
+  const gain = first[0]?.gain_ns && span.slow.length === 0 ? first[0].gain_ns / span.steps : 0;
   return (
     <>
       <Warnings texts={[...trace.warnings, ...trace.notes]} />
@@ -241,6 +283,7 @@ export function Answer({ part, place, move }: ViewProps) {
           <span>
             {span.unit}
             {trace.steps.length > 1 ? `, median of ${trace.steps.length}` : ""}
+            {span.slow.length > 0 ? `; ${span.slow.length === 1 ? "one takes" : `${span.slow.length} take up to`} ${time(span.slow[0])}` : ""}
           </span>
         </div>
         {onDevice(trace) && (
@@ -276,7 +319,7 @@ export function Answer({ part, place, move }: ViewProps) {
         <>
           <h2>Where the {trace.steps.length > 0 ? "step" : "time"} goes</h2>
           <p class="under">
-            From what this chip needs at least to what was measured; the parts add up to{" "}
+            {fromIdeal(trace).some((one) => one.cause === "ideal") ? "From what this chip needs at least to what was measured; the" : "The"} parts add up to{" "}
             {time(trace.causes.reduce((sum, row) => sum + row.time_ns, 0) / span.steps)}
             {span.steps > 1 ? " per step (mean)" : ""}.
           </p>

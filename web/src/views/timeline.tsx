@@ -11,6 +11,11 @@ import { Table } from "../parts/table";
 /** Kinds of events, in the order of pyro_event_category. */
 const KINDS = ["op", "annotation", "Python", "runtime call", "driver call", "kernel", "copy", "memset", "wait", "device annotation", "memory", "profiler", "other"];
 
+/** More steps than this are a list. */
+const MOST_BUTTONS = 12;
+
+type Step = Timeline["steps"][number];
+
 interface Selection {
   slice: number | null;
   mark: Range | null;
@@ -128,6 +133,32 @@ function useRange(timeline: Timeline, redraw: { current: () => void }) {
     show({ from: timeline.start[slice] - margin, to: timeline.start[slice] + timeline.duration[slice] + margin });
   };
   return { view, whole, show, zoomAt, shift, fit };
+}
+
+/** A button for each step, or a list when they are many. */
+function Steps({ steps, show }: { steps: Step[]; show: (range: Range) => void }) {
+  const choose = (one: Step) => show({ from: one.start_ns, to: one.end_ns });
+  if (steps.length <= MOST_BUTTONS)
+    return (
+      <>
+        {steps.map((one) => (
+          <button type="button" onClick={() => choose(one)}>
+            {name(one.name, 24)}
+          </button>
+        ))}
+      </>
+    );
+  return (
+    <label class="soft">
+      Step{" "}
+      <select onChange={(event) => event.currentTarget.value && choose(steps[Number(event.currentTarget.value)])}>
+        <option value="">{count(steps.length)} steps</option>
+        {steps.map((one, i) => (
+          <option value={String(i)}>{name(one.name, 40)}</option>
+        ))}
+      </select>
+    </label>
+  );
 }
 
 export function TimelineView({ part, place, move }: ViewProps) {
@@ -269,11 +300,7 @@ export function TimelineView({ part, place, move }: ViewProps) {
         <button type="button" onClick={() => show(whole)}>
           Show all
         </button>
-        {timeline.steps.slice(0, 12).map((one) => (
-          <button type="button" onClick={() => show({ from: one.start_ns, to: one.end_ns })}>
-            {name(one.name, 24)}
-          </button>
-        ))}
+        <Steps steps={timeline.steps.filter((one) => one.end_ns > timeline.from_ns && one.start_ns < timeline.to_ns)} show={show} />
         <label class="soft">
           Depth{" "}
           <select value={String(deepest)} onChange={(event) => setDeepest(Number(event.currentTarget.value))}>
