@@ -5,6 +5,8 @@
 Of a script, the planted problem must be the first finding, at its line or layer. Of the fixed
 script, it must be gone, and no finding that the first one lacks may be worth over 5% of the time.
 With --seconds, it stops in time and exits with 3; the next call uses the recordings in the folder.
+With --again, a script with a wrong answer is recorded again: on a busy machine, time in which the
+program waits for the processor looks like time in Python code. A wrong rule is wrong every time.
 """
 
 import argparse
@@ -126,6 +128,25 @@ def is_recorded(name, folder):
     )
 
 
+def record_again(name, folder, device):
+    script = load(name)
+    for recorder in reversed(recording.RECORDERS):
+        for is_fixed in (False, True):
+            recording.path_of(script, recorder, folder, is_fixed).unlink()
+            recording.record(script, recorder, folder, device, is_fixed)
+
+
+def check_often(name, folder, device, again):
+    """Rows of the first recordings without a problem, or of the last ones."""
+    rows = list(check_recordings(name, folder, device))
+    for _ in range(again):
+        if not any(problem for _, _, problem, _ in rows):
+            break
+        record_again(name, folder, device)
+        rows = list(check_recordings(name, folder, device))
+    return rows
+
+
 def check_recordings(name, folder, device):
     """Yields (recorder, "planted" or "fixed", what is wrong, the first finding)."""
     script = load(name)
@@ -145,6 +166,7 @@ def main():
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("-o", "--output", help="Folder that keeps the recordings.")
     parser.add_argument("--json", help="File for the results.")
+    parser.add_argument("--again", type=int, default=0, help="Most further recordings.")
     parser.add_argument("--seconds", type=float, help="Stop recording after this time.")
     options = parser.parse_args()
     end = time.monotonic() + options.seconds if options.seconds else None
@@ -157,7 +179,8 @@ def main():
         names = options.names or names_for(options.device)
         is_whole = record_all(names, folder, options.device, end)
         for name in [name for name in names if is_recorded(name, folder)]:
-            for recorder, kind, problem, first in check_recordings(name, folder, options.device):
+            rows = check_often(name, folder, options.device, options.again)
+            for recorder, kind, problem, first in rows:
                 results.append([name, recorder, kind, problem])
                 print(f"{'FAIL' if problem else 'ok':4} {name:22} {recorder:9} {kind:7} "
                       f"{problem or first}", flush=True)  # fmt: skip
