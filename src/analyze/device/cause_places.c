@@ -3,7 +3,6 @@
  * their texts are found once per place, and places with the same texts become one row.
  */
 #include "analyze/device/cause_places.h"
-#include "analyze/intervals.h"
 #include "base/containers/buf.h"
 #include "base/error.h"
 
@@ -16,63 +15,58 @@
 #define MOST_PLACES 1000
 #define MOST_DESCRIBED (4 * MOST_PLACES)
 
-typedef struct place_key {
-    pyro_cause cause;
-    uint32_t sync_name; /* PYRO_NO_ID: none */
-    uint32_t layer, name;
-    uint32_t phase;
-} place_key;
+enum { LEAST_SLOTS = 1024 };
 
-struct pyro_place_sum {
-    place_key key;
-    uint32_t event; /* the one with the largest part; PYRO_NO_EVENT */
-    int64_t event_ns, time_ns, profiler_ns, stretches;
-};
-
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 29;
-}
-
-static bool is_sum_of(const pyro_place_sum *sum, const place_key *wanted)
+static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
 {
     return sum->key.cause == wanted->cause && sum->key.name == wanted->name &&
            sum->key.layer == wanted->layer && sum->key.sync_name == wanted->sync_name &&
            sum->key.phase == wanted->phase;
 }
 
-static pyro_place_sum *look_up(pyro_cause_places *places, const place_key *wanted)
+/* The slot of a place, or the free one for it. */
+static uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key *wanted)
 {
-    /* Names and layers are often numbered alike: each needs a round of its own. */
-    uint64_t key = mix(mix(mix(0, wanted->name), wanted->layer), (uint64_t)wanted->sync_name << 16 |
-                                                                     (uint64_t)wanted->cause << 8 |
-                                                                     wanted->phase);
-    uint32_t index;
-    while ((index = pyro_map_get(&places->by_key, key)) != PYRO_MAP_NONE) {
-        if (is_sum_of(&places->sums[index], wanted))
-            return &places->sums[index];
-        key++;
-    }
-    index = (uint32_t)places->count;
-    if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums) ||
-        !pyro_map_put(&places->by_key, key, index))
-        return NULL;
-    places->sums[places->count++] = (pyro_place_sum){.key = *wanted, .event = PYRO_NO_EVENT};
-    return &places->sums[index];
+    uint64_t hash = ((uint64_t)wanted->layer << 32 | wanted->name) * 0x9E3779B97F4A7C15u;
+    hash ^= (uint64_t)wanted->sync_name << 16 | wanted->cause << 8 | wanted->phase;
+    /* Names and layers are often numbered alike: a second round separates them. */
+    hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
+    size_t last = places->slot_count - 1, at = (size_t)(hash >> 32) & last;
+    while (places->slots[at] && !is_sum_of(&places->sums[places->slots[at] - 1], wanted))
+        at = (at + 1) & last;
+    return &places->slots[at];
 }
 
-static pyro_place_sum *find_sum(pyro_cause_places *places, const place_key *wanted)
+/* Makes a table that is at most half full with one more place. */
+static bool make_room(pyro_cause_places *places)
 {
-    uint32_t mixed = (wanted->name ^ wanted->layer * 40503u) * 2654435761u + wanted->cause;
-    uint32_t slot = (mixed ^ mixed >> 16) % PYRO_RECENT_PLACES;
-    uint32_t recent = places->recent[slot];
-    if (recent && is_sum_of(&places->sums[recent - 1], wanted))
-        return &places->sums[recent - 1];
-    pyro_place_sum *sum = look_up(places, wanted);
-    if (sum)
-        places->recent[slot] = (uint32_t)(sum - places->sums) + 1;
-    return sum;
+    size_t count = places->slot_count ? 2 * places->slot_count : LEAST_SLOTS;
+    if (2 * (places->count + 1) <= places->slot_count)
+        return true;
+    uint32_t *slots = calloc(count, sizeof *slots);
+    if (!slots)
+        return false;
+    free(places->slots);
+    places->slots = slots;
+    places->slot_count = count;
+    for (size_t i = 0; i < places->count; i++)
+        *find_slot(places, &places->sums[i].key) = (uint32_t)i + 1;
+    return true;
+}
+
+/* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
+static uint32_t find_sum(pyro_cause_places *places, const pyro_place_key *wanted)
+{
+    if (!make_room(places))
+        return 0;
+    uint32_t *slot = find_slot(places, wanted);
+    if (*slot)
+        return *slot;
+    if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums))
+        return 0;
+    places->sums[places->count++] = (pyro_place_sum){.key = *wanted, .event = PYRO_NO_EVENT};
+    *slot = (uint32_t)places->count;
+    return *slot;
 }
 
 /* Calls count for the op around them; other events stand for themselves. */
@@ -83,13 +77,12 @@ static uint32_t named_event(const pyro_analysis_context *context, uint32_t event
     return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
 }
 
-/* The sum of a part's place, created if missing; NULL when memory is out. */
-static pyro_place_sum *sum_of_part(pyro_cause_places *places, const pyro_analysis_context *context,
-                                   const pyro_lost_part *part)
+bool pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
+                            const pyro_lost_part *part, pyro_recent_event *recent)
 {
     const pyro_joins *joins = context->joins;
     uint32_t event = part->event;
-    place_key wanted = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
+    pyro_place_key wanted = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
     if (event != PYRO_NO_EVENT) {
         uint32_t call = joins->call[event];
         wanted.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
@@ -98,32 +91,8 @@ static pyro_place_sum *sum_of_part(pyro_cause_places *places, const pyro_analysi
     }
     if (part->sync != PYRO_NO_EVENT)
         wanted.sync_name = context->trace->name[part->sync];
-    return find_sum(places, &wanted);
-}
-
-bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
-                           const pyro_lost_part *part)
-{
-    pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
-    pyro_place_sum *sum;
-    if (recent->sum && recent->event == part->event && recent->cause == part->cause &&
-        recent->sync == part->sync) {
-        sum = &places->sums[recent->sum - 1];
-    } else {
-        sum = sum_of_part(places, context, part);
-        if (!sum)
-            return false;
-        *recent = (pyro_recent_event){part->event, part->sync, part->cause,
-                                      (uint32_t)(sum - places->sums) + 1};
-    }
-    sum->time_ns = pyro_add_ns(sum->time_ns, part->time_ns);
-    sum->profiler_ns = pyro_add_ns(sum->profiler_ns, part->profiler_ns);
-    sum->stretches++;
-    if (part->time_ns > sum->event_ns) {
-        sum->event = part->event;
-        sum->event_ns = part->time_ns;
-    }
-    return true;
+    *recent = (pyro_recent_event){event, part->sync, part->cause, find_sum(places, &wanted)};
+    return recent->sum != 0;
 }
 
 /* Between ops, user annotations are most specific; steps are known anyway. */
@@ -153,7 +122,7 @@ static void begin_place(ranked_place *place, const pyro_analysis_context *contex
                         const pyro_place_sum *sum)
 {
     place->order = sum->event;
-    place->row = (pyro_cause_place){.cause = sum->key.cause,
+    place->row = (pyro_cause_place){.cause = (pyro_cause)sum->key.cause,
                                     .op = "",
                                     .layer = "",
                                     .line = "",
@@ -276,5 +245,5 @@ int pyro_cause_places_finish(pyro_cause_places *places, pyro_analysis_context *c
 void pyro_cause_places_free(pyro_cause_places *places)
 {
     free(places->sums);
-    pyro_map_free(&places->by_key);
+    free(places->slots);
 }

@@ -3,12 +3,24 @@
 #define PYRO_ANALYZE_DEVICE_CAUSE_PLACES_H
 
 #include "analyze/analyze.h"
+#include "analyze/intervals.h"
 
-typedef struct pyro_place_sum pyro_place_sum;
+/* What tells places apart. */
+typedef struct pyro_place_key {
+    uint32_t cause;     /* pyro_cause */
+    uint32_t sync_name; /* PYRO_NO_ID: none */
+    uint32_t layer, name;
+    uint32_t phase;
+} pyro_place_key;
 
-/* The same places recur soon: the ops of a layer, the frames around them. The same event recurs
- * when another one in it has ended. */
-enum { PYRO_RECENT_PLACES = 4096, PYRO_RECENT_EVENTS = 256 };
+typedef struct pyro_place_sum {
+    pyro_place_key key;
+    uint32_t event; /* the one with the largest part; PYRO_NO_EVENT */
+    int64_t event_ns, time_ns, profiler_ns, stretches;
+} pyro_place_sum;
+
+/* The same event recurs when another one in it has ended. */
+enum { PYRO_RECENT_EVENTS = 256 };
 
 /* Where the time of an event went last. */
 typedef struct pyro_recent_event {
@@ -18,10 +30,10 @@ typedef struct pyro_recent_event {
 } pyro_recent_event;
 
 typedef struct pyro_cause_places {
-    pyro_map by_key;
     pyro_place_sum *sums;
     size_t count, capacity;
-    uint32_t recent[PYRO_RECENT_PLACES]; /* index of a sum plus 1, by a part of its key */
+    uint32_t *slots; /* a hash table: indices of sums plus 1; 0: free */
+    size_t slot_count; /* a power of two; 0: no table yet */
     pyro_recent_event recent_events[PYRO_RECENT_EVENTS]; /* by a part of the event's number */
 } pyro_cause_places; /* begins as zeros */
 
@@ -33,8 +45,32 @@ typedef struct pyro_lost_part {
     int64_t time_ns, profiler_ns;
 } pyro_lost_part;
 
-bool pyro_cause_places_add(pyro_cause_places *places, const pyro_analysis_context *context,
-                           const pyro_lost_part *part);
+/* Finds the place of a part, creates it if missing, and notes it in `recent`; false when memory is
+ * out. */
+bool pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
+                            const pyro_lost_part *part, pyro_recent_event *recent);
+
+/* Adds a part; false when memory is out. Inline, because there are more parts than events. */
+static inline bool pyro_cause_places_add(pyro_cause_places *places,
+                                         const pyro_analysis_context *context,
+                                         const pyro_lost_part *part)
+{
+    pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
+    if ((recent->event != part->event || recent->cause != (uint32_t)part->cause ||
+         recent->sync != part->sync || !recent->sum) &&
+        !pyro_cause_places_find(places, context, part, recent))
+        return false;
+    pyro_place_sum *sum = &places->sums[recent->sum - 1];
+    sum->time_ns = pyro_add_ns(sum->time_ns, part->time_ns);
+    sum->profiler_ns = pyro_add_ns(sum->profiler_ns, part->profiler_ns);
+    sum->stretches++;
+    if (part->time_ns > sum->event_ns) {
+        sum->event = part->event;
+        sum->event_ns = part->time_ns;
+    }
+    return true;
+}
+
 /* Makes the rows of the result. */
 int pyro_cause_places_finish(pyro_cause_places *places, pyro_analysis_context *context);
 void pyro_cause_places_free(pyro_cause_places *places);

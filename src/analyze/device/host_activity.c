@@ -21,21 +21,12 @@ static void count_events(const pyro_analysis_context *context, uint32_t *counts)
         counts[trace->track[i]] += pyro_event_is_host(trace->category[i]);
 }
 
-static bool has_loader(const pyro_trace *trace)
-{
-    for (uint32_t i = 0; i < trace->names.count; i++)
-        if (pyro_is_loader_name(pyro_trace_text(trace, i)))
-            return true;
-    return false;
-}
-
 /* The first thread has the most events: it is followed where none is asked for. */
 int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *context)
 {
     size_t tracks = context->trace->track_count;
     uint32_t *counts = pyro_arena_array(context->scratch, tracks + 1, sizeof *counts);
-    *threads = (pyro_host_threads){
-        .context = context, .has_loader = has_loader(context->trace), .next_ns = INT64_MIN};
+    *threads = (pyro_host_threads){.context = context, .next_ns = INT64_MIN};
     threads->slot_of_track = pyro_arena_array(context->scratch, tracks + 1, 1);
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
@@ -58,21 +49,16 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
     return status;
 }
 
-static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
+static inline pyro_host_state state_of(uint8_t category, uint16_t traits)
 {
-    if (event == PYRO_NO_EVENT)
-        return PYRO_HOST_NOTHING;
-    switch (context->trace->category[event]) {
+    switch (category) {
     case PYRO_EVENT_RUNTIME:
     case PYRO_EVENT_DRIVER:
-        return pyro_context_traits(context, event) & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING
-                                                                     : PYRO_HOST_CALL;
+        return traits & PYRO_TRAIT_SYNC ? PYRO_HOST_WAITING : PYRO_HOST_CALL;
     case PYRO_EVENT_OP:
-        return pyro_context_traits(context, event) & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON
-                                                                     : PYRO_HOST_CALL;
+        return traits & PYRO_TRAIT_STEP ? PYRO_HOST_PYTHON : PYRO_HOST_CALL;
     case PYRO_EVENT_PYTHON: /* what another thread does tells more than a wait for it */
-        return pyro_context_traits(context, event) & PYRO_TRAIT_BLOCKED ? PYRO_HOST_BLOCKED
-                                                                        : PYRO_HOST_PYTHON;
+        return traits & PYRO_TRAIT_BLOCKED ? PYRO_HOST_BLOCKED : PYRO_HOST_PYTHON;
     default:
         return PYRO_HOST_PYTHON;
     }
@@ -80,45 +66,37 @@ static pyro_host_state state_of(pyro_analysis_context *context, uint32_t event)
 
 void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread, int64_t now_ns)
 {
-    const pyro_analysis_context *context = threads->context;
+    pyro_analysis_context *context = threads->context;
+    const pyro_trace *trace = context->trace;
     uint32_t running = thread->running;
-    int64_t end = INT64_MAX;
-    while (running != PYRO_NO_EVENT) {
-        end = pyro_event_end_ns(context->trace, running);
-        if (end > now_ns)
-            break;
+    int64_t end = thread->end_ns;
+    while (running != PYRO_NO_EVENT && end <= now_ns) {
         running = context->joins->parent[running];
-        end = INT64_MAX;
+        end = running == PYRO_NO_EVENT ? INT64_MAX : pyro_event_end_ns(trace, running);
     }
     thread->running = running;
     thread->end_ns = end;
-    thread->state = state_of(threads->context, running);
-}
-
-static void note_loader(pyro_host_threads *threads, pyro_host_thread *thread, uint32_t event)
-{
-    int64_t end = pyro_event_end_ns(threads->context->trace, event);
-    if (end > thread->loading_until_ns &&
-        pyro_context_traits(threads->context, event) & PYRO_TRAIT_LOADER)
-        thread->loading_until_ns = end;
+    thread->state = running == PYRO_NO_EVENT
+                        ? PYRO_HOST_NOTHING
+                        : state_of(trace->category[running], pyro_context_traits(context, running));
 }
 
 /* Adds what recording an event cost. A host that waits for the device catches up there: without a
  * profiler it would only wait longer. */
-static inline void owe_for(pyro_host_threads *threads, uint32_t event, uint8_t category)
+static inline void owe_for(pyro_host_threads *threads, int64_t start_ns, uint8_t category,
+                           uint16_t traits)
 {
-    const pyro_trace *trace = threads->context->trace;
-    threads->owed_ns += pyro_event_cost_ns(&threads->cost, threads->context, event);
+    threads->owed_ns += pyro_event_cost_ns(&threads->cost, category, traits);
     if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
-        trace->start_ns[event] < threads->busy_until_ns &&
-        pyro_context_traits(threads->context, event) & PYRO_TRAIT_SYNC)
+        traits & PYRO_TRAIT_SYNC && start_ns < threads->busy_until_ns)
         threads->owed_ns = 0;
 }
 
 void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
 {
-    const pyro_trace *trace = threads->context->trace;
-    const uint32_t *by_time = threads->context->joins->by_time;
+    pyro_analysis_context *context = threads->context;
+    const pyro_trace *trace = context->trace;
+    const uint32_t *by_time = context->joins->by_time;
     size_t next = threads->next, count = trace->count;
     threads->next_ns = INT64_MAX;
     for (; next < count; next++) {
@@ -127,19 +105,22 @@ void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
         if (!slot)
             continue;
         uint8_t category = trace->category[event];
+        int64_t start = trace->start_ns[event];
         bool is_host = pyro_event_is_host(category);
-        if (is_host && trace->start_ns[event] > now_ns) {
-            threads->next_ns = trace->start_ns[event];
+        if (is_host && start > now_ns) {
+            threads->next_ns = start;
             break;
         }
-        owe_for(threads, event, category);
+        uint16_t traits = pyro_context_traits(context, event);
+        owe_for(threads, start, category, traits);
         if (!is_host)
             continue;
         pyro_host_thread *thread = &threads->threads[slot - 1];
-        thread->running = event;
-        thread->end_ns = INT64_MIN; /* the next request leaves it, if it has ended */
-        if (threads->has_loader)
-            note_loader(threads, thread, event);
+        thread->running = event; /* the next request leaves it, if it has ended */
+        thread->end_ns = start + trace->duration_ns[event];
+        thread->state = state_of(category, traits);
+        if (traits & PYRO_TRAIT_LOADER && thread->end_ns > thread->loading_until_ns)
+            thread->loading_until_ns = thread->end_ns;
     }
     threads->next = next;
 }

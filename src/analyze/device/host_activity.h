@@ -42,7 +42,6 @@ typedef struct pyro_host_threads {
     pyro_host_thread threads[PYRO_HOST_THREADS];
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
-    bool has_loader;        /* some event is a data loader's */
     size_t next;            /* first event in order of time that was not passed */
     int64_t next_ns;        /* when it starts; INT64_MAX: none is left */
     pyro_profiler_cost cost; /* per event */
@@ -80,6 +79,26 @@ static inline bool pyro_host_tells_more(pyro_host_state state, pyro_host_state t
     return than < PYRO_HOST_CALL && state > than;
 }
 
+/* Compares what a thread does with what others do. */
+static inline void pyro_host_consider(pyro_host_threads *threads, pyro_host_thread *thread,
+                                      int64_t now_ns, pyro_host_activity *best)
+{
+    if (thread->end_ns <= now_ns)
+        pyro_host_leave_ended(threads, thread, now_ns);
+    pyro_host_state state = thread->state;
+    if (thread->end_ns < best->until_ns)
+        best->until_ns = thread->end_ns;
+    if (now_ns < thread->loading_until_ns) {
+        state = PYRO_HOST_LOADING;
+        if (thread->loading_until_ns < best->until_ns)
+            best->until_ns = thread->loading_until_ns;
+    }
+    if (pyro_host_tells_more(state, best->state)) {
+        best->state = state;
+        best->event = thread->running;
+    }
+}
+
 /*
  * What the host does at `now_ns`, which must not decrease from call to call. A thread in a call
  * tells more than one in Python code; among equals, the thread with the index `first` comes first.
@@ -91,24 +110,11 @@ static inline pyro_host_activity pyro_host_activity_at(pyro_host_threads *thread
     if (threads->next_ns <= now_ns)
         pyro_host_pass_starts(threads, now_ns);
     pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, threads->next_ns};
-    for (size_t i = 0; i < threads->count; i++) {
-        /* The first one, then the others in their order. */
-        pyro_host_thread *thread = &threads->threads[i == 0 ? first : i <= first ? i - 1 : i];
-        if (thread->end_ns <= now_ns)
-            pyro_host_leave_ended(threads, thread, now_ns);
-        pyro_host_state state = thread->state;
-        if (thread->end_ns < best.until_ns)
-            best.until_ns = thread->end_ns;
-        if (now_ns < thread->loading_until_ns) {
-            state = PYRO_HOST_LOADING;
-            if (thread->loading_until_ns < best.until_ns)
-                best.until_ns = thread->loading_until_ns;
-        }
-        if (pyro_host_tells_more(state, best.state)) {
-            best.state = state;
-            best.event = thread->running;
-        }
-    }
+    if (first < threads->count)
+        pyro_host_consider(threads, &threads->threads[first], now_ns, &best);
+    for (size_t i = 0; i < threads->count; i++)
+        if (i != first)
+            pyro_host_consider(threads, &threads->threads[i], now_ns, &best);
     return best;
 }
 

@@ -47,6 +47,8 @@ typedef struct idle_stretch {
     int64_t launch_ns; /* where the host stops being late; at most the end */
     uint32_t sync;     /* the waiting call in which the host was when it began; PYRO_NO_EVENT */
     size_t thread;     /* that launched the next work (host_activity.h) */
+    bool has_device;   /* some device work comes before or after it */
+    pyro_cause in_python, in_call; /* causes of the time before the launch, by what the host does */
 } idle_stretch;
 
 static void close_window(lost_state *state, const pyro_boundary *boundary)
@@ -170,26 +172,35 @@ static bool was_launched_before(const lost_state *state)
             context->category_count[PYRO_EVENT_DRIVER]);
 }
 
-/* The cause of the time before the launch. */
-static pyro_cause cause_on_host(const lost_state *state, const idle_stretch *idle,
-                                const pyro_host_activity *activity)
+/* Finds what the time before the launch is, unless the host waits or loads data. */
+static void find_causes(const lost_state *state, idle_stretch *idle)
 {
-    bool has_device = state->has_begun || state->next != PYRO_NO_EVENT;
+    pyro_cause cause = PYRO_CAUSE_COUNT;
+    idle->has_device = state->has_begun || state->next != PYRO_NO_EVENT;
+    if (idle->has_device && !state->has_begun)
+        cause = was_launched_before(state) ? PYRO_CAUSE_UNRECORDED : PYRO_CAUSE_BEFORE_FIRST;
+    else if (idle->has_device && state->next == PYRO_NO_EVENT)
+        cause = PYRO_CAUSE_AFTER_LAST;
+    else if (idle->has_device && state->context->joins->launch[state->next] == PYRO_NO_EVENT)
+        cause = PYRO_CAUSE_UNKNOWN;
+    bool is_known = cause != PYRO_CAUSE_COUNT;
+    idle->in_python = is_known ? cause : PYRO_CAUSE_PYTHON;
+    idle->in_call = is_known ? cause : PYRO_CAUSE_OPS;
+}
+
+/* The cause of the time before the launch. */
+static inline pyro_cause cause_on_host(const lost_state *state, const idle_stretch *idle,
+                                       const pyro_host_activity *activity)
+{
     if (activity->state == PYRO_HOST_LOADING)
         return PYRO_CAUSE_DATA_LOADING;
-    if (has_device && activity->state == PYRO_HOST_WAITING &&
-        waits_long(state, activity->event, idle->start_ns, idle->launch_ns))
-        return PYRO_CAUSE_UNRECORDED;
-    if (has_device && !state->has_begun)
-        return was_launched_before(state) ? PYRO_CAUSE_UNRECORDED : PYRO_CAUSE_BEFORE_FIRST;
-    if (has_device && state->next == PYRO_NO_EVENT)
-        return PYRO_CAUSE_AFTER_LAST;
-    if (has_device && state->context->joins->launch[state->next] == PYRO_NO_EVENT)
-        return PYRO_CAUSE_UNKNOWN;
-    if (!has_device && activity->event != PYRO_NO_EVENT &&
+    if (!idle->has_device && activity->event != PYRO_NO_EVENT &&
         pyro_context_traits(state->context, activity->event) & PYRO_TRAIT_COMMUNICATION)
         return PYRO_CAUSE_COMMUNICATION;
-    return activity->state >= PYRO_HOST_CALL ? PYRO_CAUSE_OPS : PYRO_CAUSE_PYTHON;
+    if (idle->has_device && activity->state == PYRO_HOST_WAITING &&
+        waits_long(state, activity->event, idle->start_ns, idle->launch_ns))
+        return PYRO_CAUSE_UNRECORDED;
+    return activity->state >= PYRO_HOST_CALL ? idle->in_call : idle->in_python;
 }
 
 /* Until the launch: what the host did instead of launching. */
@@ -230,7 +241,8 @@ static void explain_late_start(lost_state *state, const idle_stretch *idle)
 static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
 {
     const pyro_analysis_context *context = state->context;
-    idle_stretch idle = {start_ns, end_ns, end_ns, PYRO_NO_EVENT, 0};
+    idle_stretch idle = {
+        .start_ns = start_ns, .end_ns = end_ns, .launch_ns = end_ns, .sync = PYRO_NO_EVENT};
     uint32_t launch = state->next == PYRO_NO_EVENT ? PYRO_NO_EVENT
                                                    : context->joins->launch[state->next];
     if (launch != PYRO_NO_EVENT) {
@@ -240,6 +252,7 @@ static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
     pyro_host_threads_begin_idle(&state->threads, start_ns);
     if (state->has_begun && state->next == PYRO_NO_EVENT)
         pyro_host_threads_settle(&state->threads, start_ns);
+    find_causes(state, &idle);
     explain_late_host(state, &idle);
     if (end_ns - idle.launch_ns > WAKE_UP_NS)
         explain_late_start(state, &idle);

@@ -7,17 +7,16 @@
 /* Finds what events cost with the recorder that wrote the trace. Fails only when memory is out. */
 int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *context);
 
-/* What recording an event took of the host's time. */
-static inline int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost,
-                                         pyro_analysis_context *context, uint32_t event)
+/* What recording an event took of the host's time; `traits` are those of its name. */
+static inline int64_t pyro_event_cost_ns(const pyro_profiler_cost *cost, uint8_t category,
+                                         uint16_t traits)
 {
-    switch (context->trace->category[event]) {
+    switch (category) {
     case PYRO_EVENT_OP:
     case PYRO_EVENT_ANNOTATION:
         return cost->op_ns;
     case PYRO_EVENT_PYTHON:
-        return pyro_context_traits(context, event) & PYRO_TRAIT_BUILTIN ? cost->builtin_ns
-                                                                        : cost->frame_ns;
+        return traits & PYRO_TRAIT_BUILTIN ? cost->builtin_ns : cost->frame_ns;
     case PYRO_EVENT_MEMORY:
         return cost->memory_ns;
     case PYRO_EVENT_RUNTIME:
