@@ -25,7 +25,7 @@ static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
 }
 
 /* The slot of a place, or the free one for it. */
-static uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key *wanted)
+static inline uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key *wanted)
 {
     uint64_t hash = ((uint64_t)wanted->layer << 32 | wanted->name) * 0x9E3779B97F4A7C15u;
     hash ^= (uint64_t)wanted->sync_name << 16 | wanted->cause << 8 | wanted->phase;
@@ -37,12 +37,10 @@ static uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key
     return &places->slots[at];
 }
 
-/* Makes a table that is at most half full with one more place. */
-static bool make_room(pyro_cause_places *places)
+/* Makes a larger table. */
+static bool grow_slots(pyro_cause_places *places)
 {
     size_t count = places->slot_count ? 2 * places->slot_count : LEAST_SLOTS;
-    if (2 * (places->count + 1) <= places->slot_count)
-        return true;
     uint32_t *slots = calloc(count, sizeof *slots);
     if (!slots)
         return false;
@@ -57,16 +55,19 @@ static bool make_room(pyro_cause_places *places)
 /* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
 static uint32_t find_sum(pyro_cause_places *places, const pyro_place_key *wanted)
 {
-    if (!make_room(places))
-        return 0;
-    uint32_t *slot = find_slot(places, wanted);
-    if (*slot)
+    uint32_t *slot = places->slots ? find_slot(places, wanted) : NULL;
+    if (slot && *slot)
         return *slot;
+    /* At most half of the slots are in use, so that searches stay short. */
+    if (2 * (places->count + 1) > places->slot_count) {
+        if (!grow_slots(places))
+            return 0;
+        slot = find_slot(places, wanted);
+    }
     if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums))
         return 0;
     places->sums[places->count++] = (pyro_place_sum){.key = *wanted, .event = PYRO_NO_EVENT};
-    *slot = (uint32_t)places->count;
-    return *slot;
+    return *slot = (uint32_t)places->count;
 }
 
 /* Calls count for the op around them; other events stand for themselves. */

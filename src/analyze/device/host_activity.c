@@ -26,7 +26,10 @@ int pyro_host_threads_init(pyro_host_threads *threads, pyro_analysis_context *co
 {
     size_t tracks = context->trace->track_count;
     uint32_t *counts = pyro_arena_array(context->scratch, tracks + 1, sizeof *counts);
-    *threads = (pyro_host_threads){.context = context, .next_ns = INT64_MIN};
+    *threads = (pyro_host_threads){.context = context,
+                                   .next = PYRO_NO_EVENT,
+                                   .next_ns = INT64_MIN,
+                                   .others = {.until_ns = INT64_MIN}};
     threads->slot_of_track = pyro_arena_array(context->scratch, tracks + 1, 1);
     if (!counts || !threads->slot_of_track)
         return pyro_fail_memory(context->error);
@@ -92,37 +95,65 @@ static inline void owe_for(pyro_host_threads *threads, int64_t start_ns, uint8_t
         threads->owed_ns = 0;
 }
 
-void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
+/* The event that comes next starts. */
+static void start_next(pyro_host_threads *threads)
+{
+    pyro_analysis_context *context = threads->context;
+    uint32_t event = threads->next;
+    uint8_t category = context->trace->category[event];
+    uint16_t traits = pyro_context_traits(context, event);
+    size_t index = threads->slot_of_track[context->trace->track[event]] - 1u;
+    pyro_host_thread *thread = &threads->threads[index];
+    owe_for(threads, threads->next_ns, category, traits);
+    thread->running = event; /* the next request leaves it, if it has ended */
+    thread->end_ns = threads->next_ns + context->trace->duration_ns[event];
+    thread->state = state_of(category, traits);
+    if (traits & PYRO_TRAIT_LOADER && thread->end_ns > thread->loading_until_ns)
+        thread->loading_until_ns = thread->end_ns;
+    if (index != threads->first)
+        threads->others.until_ns = INT64_MIN;
+}
+
+/* Finds the event that comes next, and adds what recording those before it cost that are no events
+ * of the host. */
+static void find_next(pyro_host_threads *threads)
 {
     pyro_analysis_context *context = threads->context;
     const pyro_trace *trace = context->trace;
     const uint32_t *by_time = context->joins->by_time;
-    size_t next = threads->next, count = trace->count;
+    size_t position = threads->position, count = trace->count;
     threads->next_ns = INT64_MAX;
-    for (; next < count; next++) {
-        uint32_t event = by_time[next];
-        uint8_t slot = threads->slot_of_track[trace->track[event]];
-        if (!slot)
-            continue;
+    for (; position < count && threads->next_ns == INT64_MAX; position++) {
+        uint32_t event = by_time[position];
         uint8_t category = trace->category[event];
-        int64_t start = trace->start_ns[event];
-        bool is_host = pyro_event_is_host(category);
-        if (is_host && start > now_ns) {
-            threads->next_ns = start;
-            break;
-        }
-        uint16_t traits = pyro_context_traits(context, event);
-        owe_for(threads, start, category, traits);
-        if (!is_host)
+        if (!threads->slot_of_track[trace->track[event]])
             continue;
-        pyro_host_thread *thread = &threads->threads[slot - 1];
-        thread->running = event; /* the next request leaves it, if it has ended */
-        thread->end_ns = start + trace->duration_ns[event];
-        thread->state = state_of(category, traits);
-        if (traits & PYRO_TRAIT_LOADER && thread->end_ns > thread->loading_until_ns)
-            thread->loading_until_ns = thread->end_ns;
+        if (!pyro_event_is_host(category)) {
+            owe_for(threads, trace->start_ns[event], category, 0);
+            continue;
+        }
+        threads->next = event;
+        threads->next_ns = trace->start_ns[event];
     }
-    threads->next = next;
+    threads->position = position;
+}
+
+void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
+{
+    while (threads->next_ns <= now_ns) {
+        if (threads->next != PYRO_NO_EVENT)
+            start_next(threads);
+        find_next(threads);
+    }
+}
+
+void pyro_host_ask_others(pyro_host_threads *threads, int64_t now_ns, size_t first)
+{
+    threads->first = first;
+    threads->others = (pyro_host_activity){PYRO_HOST_NOTHING, PYRO_NO_EVENT, INT64_MAX};
+    for (size_t i = 0; i < threads->count; i++)
+        if (i != first)
+            pyro_host_consider(threads, &threads->threads[i], now_ns, &threads->others);
 }
 
 void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns)

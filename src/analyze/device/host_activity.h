@@ -42,8 +42,11 @@ typedef struct pyro_host_threads {
     pyro_host_thread threads[PYRO_HOST_THREADS];
     size_t count;
     uint8_t *slot_of_track; /* index plus 1; 0: not followed */
-    size_t next;            /* first event in order of time that was not passed */
+    uint32_t next;          /* event of these threads that starts next; PYRO_NO_EVENT at first */
     int64_t next_ns;        /* when it starts; INT64_MAX: none is left */
+    size_t position;        /* in order of time, behind it */
+    size_t first;           /* the thread that the last request was about */
+    pyro_host_activity others; /* what the other threads do together */
     pyro_profiler_cost cost; /* per event */
     /* What recording the passed events cost the host. A device that works does not wait for that;
      * the next stretch in which the host is late takes it. */
@@ -99,22 +102,31 @@ static inline void pyro_host_consider(pyro_host_threads *threads, pyro_host_thre
     }
 }
 
+/* Finds what all threads but one do. */
+void pyro_host_ask_others(pyro_host_threads *threads, int64_t now_ns, size_t first);
+
 /*
  * What the host does at `now_ns`, which must not decrease from call to call. A thread in a call
  * tells more than one in Python code; among equals, the thread with the index `first` comes first.
- * Inline, because a trace with stacks has more requests than events.
+ * Inline, because a trace with stacks has more requests than events; the other threads are asked
+ * again only when one of them does something else.
  */
 static inline pyro_host_activity pyro_host_activity_at(pyro_host_threads *threads, int64_t now_ns,
                                                        size_t first)
 {
     if (threads->next_ns <= now_ns)
         pyro_host_pass_starts(threads, now_ns);
+    if (threads->others.until_ns <= now_ns || threads->first != first)
+        pyro_host_ask_others(threads, now_ns, first);
     pyro_host_activity best = {PYRO_HOST_NOTHING, PYRO_NO_EVENT, threads->next_ns};
     if (first < threads->count)
         pyro_host_consider(threads, &threads->threads[first], now_ns, &best);
-    for (size_t i = 0; i < threads->count; i++)
-        if (i != first)
-            pyro_host_consider(threads, &threads->threads[i], now_ns, &best);
+    if (threads->others.until_ns < best.until_ns)
+        best.until_ns = threads->others.until_ns;
+    if (pyro_host_tells_more(threads->others.state, best.state)) {
+        best.state = threads->others.state;
+        best.event = threads->others.event;
+    }
     return best;
 }
 

@@ -82,7 +82,7 @@ static inline int64_t take_owed(lost_state *state, pyro_cause cause, int64_t dur
     int64_t *owed_ns = &state->threads.owed_ns;
     if (!(LATE_HOST_CAUSES >> cause & 1) || *owed_ns <= 0)
         return 0;
-    int64_t most_ns = duration_ns / 4 * 3;
+    int64_t most_ns = (int64_t)((uint64_t)duration_ns / 4 * 3);
     int64_t part_ns = most_ns < *owed_ns ? most_ns : *owed_ns;
     if (part_ns <= 0)
         return 0;
