@@ -76,10 +76,10 @@ static suspect *find_suspect(search *search, uint64_t key)
 static int blame(search *search, uint32_t event, int64_t duration_ns)
 {
     const pyro_analysis_context *context = search->context;
-    if (pyro_context_traits(search->context, event) & PYRO_TRAIT_SYNC &&
-        (context->trace->category[event] == PYRO_EVENT_RUNTIME ||
-         context->trace->category[event] == PYRO_EVENT_DRIVER) &&
-        duration_ns > search->sync_ns) {
+    uint8_t category = context->trace->category[event];
+    if ((category == PYRO_EVENT_RUNTIME || category == PYRO_EVENT_DRIVER) &&
+        duration_ns > search->sync_ns &&
+        pyro_context_traits(search->context, event) & PYRO_TRAIT_SYNC) {
         search->sync = event;
         search->sync_ns = duration_ns;
     }

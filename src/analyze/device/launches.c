@@ -60,14 +60,13 @@ static int init_launch(void *data, pyro_analysis_context *context)
     if (!state->kernels_of || !state->launch_ns || !state->delay_ns || !state->device_until_ns ||
         !state->device_begun)
         return pyro_fail_memory(context->error);
-    for (uint32_t i = 0; kernels && i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_KERNEL || !pyro_context_wants(context, i))
-            continue;
-        uint32_t launch = context->joins->launch[i];
-        if (launch == PYRO_NO_EVENT)
+    for (size_t i = pyro_trace_next(trace, 0, PYRO_EVENT_KERNEL); i < trace->count;
+         i = pyro_trace_next(trace, i + 1, PYRO_EVENT_KERNEL)) {
+        uint32_t kernel = (uint32_t)i, launch = context->joins->launch[i];
+        if (launch == PYRO_NO_EVENT || !pyro_context_wants(context, kernel))
             continue;
         if (!count_kernel(state, launch) ||
-            (executes(trace, launch, i) && !pyro_map_put(&state->executing, launch, i)))
+            (executes(trace, launch, kernel) && !pyro_map_put(&state->executing, launch, kernel)))
             return pyro_fail_memory(context->error);
     }
     return PYRO_OK;

@@ -24,14 +24,15 @@ int pyro_peer_waits_init(pyro_peer_waits *waits, pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
     bool is_open = false;
-    for (uint32_t i = 0; context->category_count[PYRO_EVENT_KERNEL] && i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_KERNEL || trace->duration_ns[i] <= 0 ||
-            !(pyro_context_traits(context, i) & PYRO_TRAIT_COLLECTIVE))
+    for (size_t i = pyro_trace_next(trace, 0, PYRO_EVENT_KERNEL); i < trace->count;
+         i = pyro_trace_next(trace, i + 1, PYRO_EVENT_KERNEL)) {
+        if (trace->duration_ns[i] <= 0 ||
+            !(pyro_context_traits(context, (uint32_t)i) & PYRO_TRAIT_COLLECTIVE))
             continue;
         if (!is_open && !pyro_collective_finder_init(&waits->finder, trace))
             return pyro_fail_memory(context->error);
         is_open = true;
-        if (!add_call(waits, context, i))
+        if (!add_call(waits, context, (uint32_t)i))
             return pyro_fail_memory(context->error);
     }
     return PYRO_OK;

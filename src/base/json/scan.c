@@ -155,15 +155,46 @@ static inline size_t finish_block(pyro_json_nesting *nesting, const pyro_json_bl
     return count_brackets(nesting, block, valid & ~string, native);
 }
 
+/* What a block is that holds neither brackets inside the value nor backslashes, as most args of events
+ * do: it needs no look at what is in strings. */
+typedef enum flat_end { NOT_FLAT, FLAT_GOES_ON, FLAT_ENDS } flat_end;
+
+/* A full block of a value with one open bracket: its end, if it comes before anything else that
+ * counts, is where the first closing bracket is. Sets *last to the index behind that. */
+static inline flat_end find_flat_end(pyro_json_nesting *nesting, const pyro_json_block *block,
+                                     size_t *last)
+{
+    uint64_t close = block->close;
+    uint64_t until = close ^ (close - 1); /* the first closing bracket and what is before it */
+    if (nesting->depth != 1 || nesting->escaped || (block->open | block->backslash) & until)
+        return NOT_FLAT;
+    bool ends_in_string = __builtin_parityll(block->quote & until) ^ (nesting->in_string & 1);
+    if (!close) {
+        nesting->in_string = ends_in_string ? ~UINT64_C(0) : 0;
+        return FLAT_GOES_ON;
+    }
+    if (ends_in_string)
+        return NOT_FLAT;
+    int index = __builtin_ctzll(close);
+    nesting->in_string = 0;
+    nesting->depth = 0;
+    nesting->curly_depth -= block->curly >> index & 1;
+    *last = (size_t)index + 1;
+    return FLAT_ENDS;
+}
+
 const char *pyro_json_scan_nested_baseline(pyro_json_nesting *nesting, const char *at,
                                            const char *end)
 {
     while (at < end && nesting->depth > 0) {
         pyro_json_block block;
         pyro_json_classify(&block, at);
-        size_t size = end - at < 64 ? (size_t)(end - at) : 64;
-        uint64_t string = prefix_xor(string_quotes(nesting, &block, size));
-        size_t last = finish_block(nesting, &block, size, string, false);
+        size_t size = end - at < 64 ? (size_t)(end - at) : 64, last = 0;
+        flat_end flat = size == 64 ? find_flat_end(nesting, &block, &last) : NOT_FLAT;
+        if (flat == NOT_FLAT) {
+            uint64_t string = prefix_xor(string_quotes(nesting, &block, size));
+            last = finish_block(nesting, &block, size, string, false);
+        }
         if (last)
             return at + last;
         at += size;
@@ -199,11 +230,14 @@ AVX2 const char *pyro_json_scan_nested_avx2(pyro_json_nesting *nesting, const ch
         uint32_t curly_low = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(low, 2));
         uint32_t curly_high = (uint32_t)_mm256_movemask_epi8(_mm256_slli_epi16(high, 2));
         block.curly = curly_low | (uint64_t)curly_high << 32;
-        size_t size = end - at < 64 ? (size_t)(end - at) : 64;
-        __m128i quotes = _mm_set_epi64x(0, (int64_t)string_quotes(nesting, &block, size));
-        __m128i product = _mm_clmulepi64_si128(quotes, _mm_set1_epi8((char)0xff), 0);
-        uint64_t string = (uint64_t)_mm_cvtsi128_si64(product);
-        size_t last = finish_block(nesting, &block, size, string, true);
+        size_t size = end - at < 64 ? (size_t)(end - at) : 64, last = 0;
+        flat_end flat = size == 64 ? find_flat_end(nesting, &block, &last) : NOT_FLAT;
+        if (flat == NOT_FLAT) {
+            __m128i quotes = _mm_set_epi64x(0, (int64_t)string_quotes(nesting, &block, size));
+            __m128i product = _mm_clmulepi64_si128(quotes, _mm_set1_epi8((char)0xff), 0);
+            uint64_t string = (uint64_t)_mm_cvtsi128_si64(product);
+            last = finish_block(nesting, &block, size, string, true);
+        }
         if (last)
             return at + last;
         at += size;

@@ -121,6 +121,28 @@ static bool is_plain(unsigned char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
+/* A byte of each eight is 0x80 where the word has a zero byte. Others above it may be too. */
+static uint64_t zero_bytes(uint64_t word)
+{
+    return (word - UINT64_C(0x0101010101010101)) & ~word & UINT64_C(0x8080808080808080);
+}
+
+/* Passes words of eight plain characters. */
+static const char *skip_plain_words(const char *at, const char *end)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+    for (; end - at >= 8; at += 8) {
+        uint64_t word;
+        memcpy(&word, at, sizeof word);
+        uint64_t high = (word + each) | word; /* from 0x7f up */
+        uint64_t low = (word - 0x20 * each) & ~word;
+        if (((high | low) & 0x80 * each) || zero_bytes(word ^ '"' * each) ||
+            zero_bytes(word ^ '\\' * each))
+            break;
+    }
+    return at;
+}
+
 /* Text that is plain throughout, as nearly all is, in one piece. */
 static void write_plain(pyro_buf *buf, const char *text, size_t length)
 {
@@ -138,7 +160,7 @@ static void write_plain(pyro_buf *buf, const char *text, size_t length)
 
 static void write_text(pyro_buf *buf, const char *text, size_t length)
 {
-    const char *at = text, *end = text + length, *plain = text;
+    const char *at = skip_plain_words(text, text + length), *end = text + length, *plain = text;
     while (at < end && is_plain((unsigned char)*at))
         at++;
     if (at == end) {

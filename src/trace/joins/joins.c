@@ -61,8 +61,9 @@ static bool is_collective(pyro_join_state *state, uint32_t event)
 static void mark_collectives(pyro_join_state *state)
 {
     const pyro_trace *trace = state->trace;
-    for (uint32_t event = 0; event < trace->count; event++)
-        if (trace->category[event] == PYRO_EVENT_KERNEL && is_collective(state, event))
+    for (size_t event = pyro_trace_next(trace, 0, PYRO_EVENT_KERNEL); event < trace->count;
+         event = pyro_trace_next(trace, event + 1, PYRO_EVENT_KERNEL))
+        if (is_collective(state, (uint32_t)event))
             state->joins->bucket[event] = PYRO_BUCKET_COLLECTIVE;
 }
 

@@ -116,9 +116,10 @@ static long active_blocks(const char *occupancy)
 /* Files with the occupancy object need not have the estimate that older ones have. */
 static void estimate_occupancy(pyro_trace *trace)
 {
-    for (size_t i = 0; i < trace->count; i++) {
+    for (size_t i = pyro_trace_next(trace, 0, PYRO_EVENT_KERNEL); i < trace->count;
+         i = pyro_trace_next(trace, i + 1, PYRO_EVENT_KERNEL)) {
         uint32_t detail = trace->detail[i];
-        if (trace->category[i] != PYRO_EVENT_KERNEL || detail == PYRO_NO_ID)
+        if (detail == PYRO_NO_ID)
             continue;
         pyro_kernel_detail *kernel = &trace->kernels[detail];
         const pyro_device *device = device_of(trace, trace->track[i]);

@@ -188,6 +188,12 @@ static bool narrow_id(pyro_kineto_scanner *scanner, unsigned field, int kind, ui
            note_wide_id(scanner, kind, scanner->out->count, (uint64_t)number);
 }
 
+static bool narrow_ids(pyro_kineto_scanner *scanner, uint32_t *correlation, uint32_t *external_id)
+{
+    return narrow_id(scanner, PYRO_FIELD_CORRELATION, PYRO_WIDE_CORRELATION, correlation) &&
+           narrow_id(scanner, PYRO_FIELD_EXTERNAL_ID, PYRO_WIDE_EXTERNAL, external_id);
+}
+
 static bool store_collective(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *index)
 {
     *index = PYRO_NO_ID;
@@ -389,7 +395,7 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
 {
     pyro_kineto_event *event = &scanner->event;
     pyro_trace *trace = scanner->out;
-    uint32_t correlation, external_id, detail;
+    uint32_t correlation = 0, external_id = 0, detail;
     uint16_t track;
     if (!event->has_start) {
         scanner->defects.count[PYRO_DEFECT_NO_TIME]++;
@@ -402,8 +408,7 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
     if (!event->has_duration && category != PYRO_EVENT_MEMORY)
         scanner->defects.count[PYRO_DEFECT_NO_DURATION]++;
     if (!pyro_trace_reserve(trace, trace->count + 1) || !find_track(scanner, &track) ||
-        !narrow_id(scanner, PYRO_FIELD_CORRELATION, PYRO_WIDE_CORRELATION, &correlation) ||
-        !narrow_id(scanner, PYRO_FIELD_EXTERNAL_ID, PYRO_WIDE_EXTERNAL, &external_id) ||
+        (event->present && !narrow_ids(scanner, &correlation, &external_id)) ||
         !store_detail(trace, event, category, &detail))
         return false;
     if ((pyro_event_is_device_work(category) || category == PYRO_EVENT_SYNC ||
