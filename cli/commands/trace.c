@@ -14,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 /* Events; for fewer, a second thread costs more than it saves. */
 #define WORTH_A_THREAD 100000
@@ -208,6 +211,14 @@ static int report_failure(trace_run *run, const char *path, bool is_read, const 
     return PYRO_EXIT_ERROR;
 }
 
+/* Threads that read leave freed memory behind, which malloc keeps for other threads like them. */
+static void return_free_memory(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static int analyze_file(trace_run *run, const char *path, bool several)
 {
     pyro_progress progress;
@@ -223,6 +234,7 @@ static int analyze_file(trace_run *run, const char *path, bool several)
     pyro_error_clear(&error);
     pyro_progress_begin(&progress, path, run->values->common.quiet);
     status = pyro_trace_open(&trace, path, &options, &error);
+    return_free_memory();
     if (status == PYRO_OK)
         status = pyro_trace_analyze(&analysis, trace, &run->analysis, &error);
     pyro_progress_end(&progress);

@@ -4,6 +4,7 @@
  */
 #include "analyze/analyze.h"
 #include "analyze/device/graph_rows.h"
+#include "analyze/device/kernel_category.h"
 #include "analyze/device/kernel_names.h"
 #include "analyze/host/profiler_cost.h"
 #include "analyze/lanes.h"
@@ -265,6 +266,8 @@ static void measure(void *data, unsigned part)
     measuring->status = pyro_context_measure(measuring->context);
     if (measuring->status == PYRO_OK)
         measuring->status = pyro_price_kinds(measuring->context);
+    if (measuring->status == PYRO_OK && !pyro_classify_kernels(measuring->context))
+        measuring->status = PYRO_ERROR_MEMORY;
 }
 
 static int join_and_measure(pyro_analysis_context *context, pyro_trace *trace, pyro_joins *joins)

@@ -84,6 +84,7 @@ typedef struct pyro_analysis_context {
     size_t device_count;
     int *devices; /* by that number: the device as the trace calls it */
     uint16_t *name_traits; /* by id of a name; read it with pyro_context_traits */
+    const uint8_t *kernel_classes; /* by id of a name; pyro_kernel_class_of reads them */
     pyro_intern *texts; /* texts that several rows hold; they live in the arena */
     const char **notes; /* added by pyro_context_note */
     size_t note_count;

@@ -158,15 +158,44 @@ pyro_kernel_category pyro_op_kernel_category(const pyro_op_index *ops, const cha
     return PYRO_KERNEL_OTHER;
 }
 
+/* A class in one byte that is not 0: category, role and certainty fit 4, 2 and 1 bits. */
+static uint8_t pack(pyro_kernel_class class)
+{
+    return (uint8_t)(1 + (class.category | class.role << 4 | class.is_sure << 6));
+}
+
+bool pyro_classify_kernels(pyro_analysis_context *context)
+{
+    const pyro_trace *trace = context->trace;
+    uint8_t *classes = pyro_arena_alloc(context->scratch, trace->names.count + 1);
+    context->kernel_classes = classes;
+    for (size_t i = pyro_trace_next(trace, 0, PYRO_EVENT_KERNEL); classes && i < trace->count;
+         i = pyro_trace_next(trace, i + 1, PYRO_EVENT_KERNEL)) {
+        uint32_t name = trace->name[i];
+        if (name != PYRO_NO_ID && !classes[name])
+            classes[name] = pack(pyro_kernel_classify(pyro_trace_text(trace, name)));
+    }
+    return classes != NULL;
+}
+
+pyro_kernel_class pyro_kernel_class_of(const pyro_analysis_context *context, uint32_t event)
+{
+    uint32_t name = context->trace->name[event];
+    if (name == PYRO_NO_ID)
+        return (pyro_kernel_class){PYRO_KERNEL_OTHER, PYRO_ROLE_PLAIN, false};
+    if (!context->kernel_classes[name]) /* no kernel's */
+        return pyro_kernel_classify(pyro_trace_text(context->trace, name));
+    unsigned bits = context->kernel_classes[name] - 1u;
+    return (pyro_kernel_class){bits & 15, bits >> 4 & 3, bits >> 6 & 1};
+}
+
 bool pyro_kernel_sorter_init(pyro_kernel_sorter *sorter, const pyro_analysis_context *context)
 {
-    size_t names = context->trace->names.count + 1;
-    *sorter = (pyro_kernel_sorter){.trace = context->trace, .joins = context->joins};
+    *sorter = (pyro_kernel_sorter){.context = context};
     bool is_complete = pyro_op_index_init(&sorter->ops);
     sorter->has_ops = true; /* an incomplete index is freed too */
-    sorter->by_kernel = pyro_arena_alloc(context->scratch, names);
-    sorter->by_op = pyro_arena_alloc(context->scratch, names);
-    return is_complete && sorter->by_kernel && sorter->by_op;
+    sorter->by_op = pyro_arena_alloc(context->scratch, context->trace->names.count + 1);
+    return is_complete && sorter->by_op;
 }
 
 void pyro_kernel_sorter_free(pyro_kernel_sorter *sorter)
@@ -176,30 +205,15 @@ void pyro_kernel_sorter_free(pyro_kernel_sorter *sorter)
     sorter->has_ops = false;
 }
 
-/* The class in one byte: category, role and certainty fit 4, 2 and 1 bits. */
-static pyro_kernel_class class_of(pyro_kernel_sorter *sorter, uint32_t event)
-{
-    uint32_t name = sorter->trace->name[event];
-    if (name == PYRO_NO_ID)
-        return (pyro_kernel_class){PYRO_KERNEL_OTHER, PYRO_ROLE_PLAIN, false};
-    uint8_t *known = &sorter->by_kernel[name];
-    if (!*known) {
-        pyro_kernel_class found = pyro_kernel_classify(pyro_trace_text(sorter->trace, name));
-        *known = (uint8_t)(1 + (found.category | found.role << 4 | found.is_sure << 6));
-    }
-    unsigned bits = *known - 1u;
-    return (pyro_kernel_class){bits & 15, bits >> 4 & 3, bits >> 6 & 1};
-}
-
 static pyro_kernel_category op_category(pyro_kernel_sorter *sorter, uint32_t op)
 {
-    uint32_t name = sorter->trace->name[op];
+    uint32_t name = sorter->context->trace->name[op];
     if (name == PYRO_NO_ID)
         return PYRO_KERNEL_OTHER;
     uint8_t *known = &sorter->by_op[name];
     if (!*known)
         *known = (uint8_t)(1 + pyro_op_kernel_category(&sorter->ops,
-                                                       pyro_trace_text(sorter->trace, name)));
+                                                       pyro_trace_text(sorter->context->trace, name)));
     return (pyro_kernel_category)(*known - 1);
 }
 
@@ -225,10 +239,10 @@ static bool says_more(pyro_kernel_category op, pyro_kernel_class kernel)
 
 pyro_kernel_category pyro_kernel_sorter_find(pyro_kernel_sorter *sorter, uint32_t event)
 {
-    const pyro_joins *joins = sorter->joins;
-    if (sorter->trace->category[event] != PYRO_EVENT_KERNEL)
+    const pyro_joins *joins = sorter->context->joins;
+    if (sorter->context->trace->category[event] != PYRO_EVENT_KERNEL)
         return PYRO_KERNEL_COPY;
-    pyro_kernel_class kernel = class_of(sorter, event);
+    pyro_kernel_class kernel = pyro_kernel_class_of(sorter->context, event);
     if (kernel.is_sure)
         return (pyro_kernel_category)kernel.category;
     if (joins->phase[event] == PYRO_PHASE_OPTIMIZER && kernel.role != PYRO_ROLE_PRODUCT)

@@ -26,19 +26,22 @@ typedef struct pyro_kernel_class {
 
 const char *pyro_kernel_category_name(pyro_kernel_category category);
 pyro_kernel_class pyro_kernel_classify(const char *name);
+/* Classifies the names of all kernels once, for all analyses; false when memory is out. */
+bool pyro_classify_kernels(pyro_analysis_context *context);
+/* The class by an event's name. */
+pyro_kernel_class pyro_kernel_class_of(const pyro_analysis_context *context, uint32_t event);
 /* What an op's name says about its kernels; PYRO_KERNEL_OTHER: nothing. */
 pyro_kernel_category pyro_op_kernel_category(const pyro_op_index *ops, const char *name);
 
 /* Finds categories of device work and remembers what names say. */
 typedef struct pyro_kernel_sorter {
-    const pyro_trace *trace;
-    const pyro_joins *joins;
+    const pyro_analysis_context *context;
     pyro_op_index ops;
     bool has_ops;
-    uint8_t *by_kernel, *by_op; /* by id of a name, plus 1; 0 until it is known */
+    uint8_t *by_op; /* by id of a name, plus 1; 0 until it is known */
 } pyro_kernel_sorter;
 
-/* False when memory is out. The arrays live in the context's scratch arena. */
+/* False when memory is out. The array lives in the context's scratch arena. */
 bool pyro_kernel_sorter_init(pyro_kernel_sorter *sorter, const pyro_analysis_context *context);
 pyro_kernel_category pyro_kernel_sorter_find(pyro_kernel_sorter *sorter, uint32_t event);
 void pyro_kernel_sorter_free(pyro_kernel_sorter *sorter);

@@ -23,7 +23,7 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     if (finder->kernel_family[name])
         return finder->kernel_family[name];
     const char *text = pyro_trace_text(finder->context->trace, name);
-    pyro_kernel_class found = pyro_kernel_classify(text);
+    pyro_kernel_class found = pyro_kernel_class_of(finder->context, event);
     uint8_t family = PYRO_FAMILY_KNOWN;
     if (found.role == PYRO_ROLE_PRODUCT)
         family |= PYRO_FAMILY_CONTRACTION;
