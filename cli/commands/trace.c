@@ -211,7 +211,15 @@ static int report_failure(trace_run *run, const char *path, bool is_read, const 
     return PYRO_EXIT_ERROR;
 }
 
-/* Threads that read leave freed memory behind, which malloc keeps for other threads like them. */
+/* All threads share one heap, so that each can use what others have freed. */
+static void share_heap(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+/* What reading has freed lies between what it keeps, where no large array of the analysis fits. */
 static void return_free_memory(void)
 {
 #ifdef __GLIBC__
@@ -465,6 +473,7 @@ static int run_trace(const pyro_command *command, int argc, char **argv)
     char *database = NULL;
     int exit_code;
 
+    share_heap();
     values.common.plain = &values.folded;
     if (pyro_common_parse(command, argc, argv, &values, &values.common, &files, &exit_code)) {
         database = pyro_history_hide_password(values.history.database);

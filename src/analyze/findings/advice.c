@@ -3,6 +3,7 @@
 #include "analyze/intervals.h"
 #include "base/containers/buf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* How many rows of advice.def one advice may have. */
@@ -116,7 +117,7 @@ static unsigned uses_of_layouts(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    uint8_t *seen = pyro_arena_array(context->scratch, trace->count + 1, 1);
+    uint8_t *seen = calloc(trace->count + 1, 1);
     uint8_t *layouts = pyro_arena_array(context->scratch, trace->names.count + 1, 1);
     int64_t plain = 0, converted = 0;
     for (size_t i = 0; seen && layouts && i < finder->kernel_count; i++) {
@@ -135,6 +136,7 @@ static unsigned uses_of_layouts(pyro_finder *finder)
         plain += seen[finder->outer_ops[i]] == LAST;
         converted += seen[finder->outer_ops[i]] == (LAST | CONVERTED);
     }
+    free(seen);
     return plain > converted ? PYRO_USE_CHANNELS_LAST : 0;
 }
 

@@ -345,7 +345,7 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     if (roofline->is_made || !context->chip)
         return roofline;
     roofline->is_made = true;
-    op_time *ops = pyro_arena_array(context->scratch, context->trace->op_count + 1, sizeof *ops);
+    op_time *ops = calloc(context->trace->op_count + 1, sizeof *ops);
     name_sums bound = {.best = PYRO_NO_ID}, lost = {.best = PYRO_NO_ID};
     finder->memory_out |= !ops;
     for (size_t i = 0; !finder->memory_out && i < finder->kernel_count; i++) {
@@ -360,6 +360,7 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     }
     if (!finder->memory_out)
         finder->memory_out = !compare_with_peaks(finder, ops, &bound, &lost);
+    free(ops);
     free_names(&bound);
     free_names(&lost);
     return roofline;
