@@ -212,8 +212,8 @@ static pyro_kernel_category op_category(pyro_kernel_sorter *sorter, uint32_t op)
         return PYRO_KERNEL_OTHER;
     uint8_t *known = &sorter->by_op[name];
     if (!*known)
-        *known = (uint8_t)(1 + pyro_op_kernel_category(&sorter->ops,
-                                                       pyro_trace_text(sorter->context->trace, name)));
+        *known = (uint8_t)(1 + pyro_op_kernel_category(
+                                   &sorter->ops, pyro_trace_text(sorter->context->trace, name)));
     return (pyro_kernel_category)(*known - 1);
 }
 

@@ -240,7 +240,8 @@ bool pyro_finder_runs_on_host(const pyro_finder *finder)
 
 int64_t pyro_finder_cost_ns(const pyro_finder *finder, uint32_t event)
 {
-    return pyro_event_cost_ns(&finder->result->profiler_cost, finder->context->trace->category[event],
+    return pyro_event_cost_ns(&finder->result->profiler_cost,
+                              finder->context->trace->category[event],
                               pyro_context_traits(finder->context, event));
 }
 

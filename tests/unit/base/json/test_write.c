@@ -6,6 +6,7 @@
 #include <float.h>
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static void write_sample(pyro_json_writer *writer)
@@ -107,6 +108,30 @@ static void expect_number(double value, const char *expected)
     pyro_buf_free(&buf);
 }
 
+/* Plain text is passed in words of eight: every place in a word, before and behind it. */
+static void test_special_places(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *raw, *written;
+    } specials[] = {{"\"", "\\\""}, {"\\", "\\\\"}, {"\x1f", "\\u001f"}, {"\x7f", "\\u007f"}};
+    for (size_t i = 0; i < sizeof specials / sizeof *specials; i++) {
+        for (int place = 0; place < 20; place++) {
+            char text[32], expected[48];
+            pyro_buf buf = PYRO_BUF_INIT;
+            pyro_json_writer writer;
+            snprintf(text, sizeof text, "%.*s%s~ z", place, "abcdefgh !#[]^_klmn~p",
+                     specials[i].raw);
+            snprintf(expected, sizeof expected, "\"%.*s%s~ z\"", place, "abcdefgh !#[]^_klmn~p",
+                     specials[i].written);
+            pyro_json_writer_init(&writer, &buf, 0);
+            pyro_json_string(&writer, text);
+            assert_string_equal(buf.data, expected);
+            pyro_buf_free(&buf);
+        }
+    }
+}
+
 static void test_numbers(void **state)
 {
     (void)state;
@@ -166,9 +191,9 @@ static void test_round_trip(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_one_line),   cmocka_unit_test(test_indented),
-    cmocka_unit_test(test_strings),    cmocka_unit_test(test_numbers),
-    cmocka_unit_test(test_round_trip),
+    cmocka_unit_test(test_one_line), cmocka_unit_test(test_indented),
+    cmocka_unit_test(test_strings),  cmocka_unit_test(test_special_places),
+    cmocka_unit_test(test_numbers),  cmocka_unit_test(test_round_trip),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
