@@ -34,7 +34,7 @@ def make(device, is_fixed):
     width = 256 if device == "cpu" else 4096
     model = Field(width, dtype if is_fixed else None).to(device)
     model.head.to(dtype)
-    rows = 512 if device == "cpu" else 1 << 18
+    rows = 4096 if device == "cpu" else 1 << 18
     points = torch.randn(rows, 64, device=device, dtype=dtype)
 
     @torch.no_grad()
