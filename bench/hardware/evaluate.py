@@ -259,7 +259,20 @@ def evaluate(measured, key, *words):
         "us_per_op": 1e3 * statistics.median(case["step_ms"]) / total["kernels"],
         "launch_ms": chip["launch_ns"] / 1e6,
         "bound": total["bound"],
+        "kinds": chip["kinds"],
     }
+
+
+def show_worst(rows, count):
+    """The worst cases, with the kinds of work that are predicted worst: predicted / measured ms."""
+    print(f"The {count} worst cases; predicted / measured ms of the kinds that differ most:")
+    for row in sorted(rows, key=lambda row: -abs(row["error"]))[:count]:
+        kinds = sorted(row["kinds"], key=lambda kind: -abs(kind["time_ns"] - kind["measured_ns"]))
+        parts = ", ".join(
+            f"{kind['kind']} {kind['time_ns'] / 1e6:.2f} / {kind['measured_ns'] / 1e6:.2f}"
+            for kind in kinds[:4]
+        )
+        print(f"  {row['key']:30} {row['error']:+5.0%}  {parts}")
 
 
 def host_us(rows, family):
@@ -313,6 +326,7 @@ def gpu(options):
                 f"step {row['step_ms']:9.3f}, launches {row['launch_ms']:8.3f}, {row['bound']}",
                 flush=True,
             )
+        show_worst(learnt, options.worst)
         summarise("learnt from other families and batch sizes", learnt)
         show_launch_bound(learnt)
         summarise("data sheet alone", sheet)
@@ -335,6 +349,7 @@ def main():
     on_gpu.add_argument(
         "--rebuild-launches", action="store_true", help="traces lack launches by the driver"
     )
+    on_gpu.add_argument("--worst", type=int, default=20, help="so many cases in detail")
     on_gpu.set_defaults(run=gpu)
     for part in (on_cpu, on_gpu):
         part.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))

@@ -339,6 +339,10 @@ static int map_all(map_run *run)
     if (pyro_mapper_new(&run->mapper, run->chips.specs.items, run->chips.specs.count, &sources,
                         &error) != PYRO_OK)
         return pyro_common_fail(NULL, &error);
+    if (pyro_mapper_has_old_table(run->mapper))
+        pyro_common_complain(
+            "warning: your table of learnt efficiencies is of an older version and "
+            "is not used: remove it, and learn from the traces again");
     run->maps = calloc(run->models.specs.count + 1, sizeof *run->maps);
     for (size_t i = 0; run->maps && i < run->models.specs.count; i++) {
         const char *spec = run->models.specs.items[i];

@@ -64,6 +64,8 @@ typedef struct pyro_mapper_options {
 PYRO_API int pyro_mapper_new(pyro_mapper **out, const char *const *names, size_t count,
                              const pyro_mapper_options *options, pyro_error *error);
 PYRO_API void pyro_mapper_free(pyro_mapper *mapper); /* accepts NULL */
+/* True: the user's table of learnt efficiencies is of an older version, and was left out. */
+PYRO_API bool pyro_mapper_has_old_table(const pyro_mapper *mapper);
 PYRO_API size_t pyro_mapper_count(const pyro_mapper *mapper);
 
 /* A layer, or the whole. Times are of one step; -1: unknown. */
@@ -78,6 +80,13 @@ typedef struct pyro_map_row {
     double kernels;
     pyro_map_bound bound;
 } pyro_map_row;
+
+/* The part of a kind of work: "gemm", "norm". Times as in pyro_map_row. */
+typedef struct pyro_map_kind {
+    const char *kind;
+    double time_ns, measured_ns;
+    double kernels;
+} pyro_map_kind;
 
 /* Tokens per second of a language model. */
 typedef struct pyro_map_tokens {
@@ -94,12 +103,15 @@ typedef struct pyro_map_chip {
     pyro_map_row total;
     pyro_map_row *layers; /* in the order of the model */
     size_t layer_count;
+    pyro_map_kind *kinds; /* that occur, longest first */
+    size_t kind_count;
     double device_ns, launch_ns, communication_ns; /* total.time_ns is made of them */
     double known_ns[PYRO_MAP_ORIGIN_COUNT]; /* device_ns by origin */
     double unpriced_ns; /* measured, of ops without known work: not in the total */
     int64_t memory_bytes, available_bytes; /* needed per device; 0: unknown */
     bool fits;
     int64_t saturating_batch; /* from which more samples per second are not to be had; 0: unknown */
+    bool is_saturated; /* false: larger batches were not tried, or do not fit */
     double samples_per_s;
     double price_per_hour, price_per_million; /* samples; 0: no price is known */
     pyro_map_tokens *tokens;

@@ -116,7 +116,8 @@ static void add_rows(device_reader *r, const char *key)
                                     .bytes = (uint64_t)row->bytes,
                                     .m = (int64_t)row->m,
                                     .n = (int64_t)row->n,
-                                    .k = (int64_t)row->k};
+                                    .k = (int64_t)row->k,
+                                    .form = PYRO_FORM_ANY};
         pyro_error ignored;
         pyro_error_clear(&ignored);
         if (kind < PYRO_WORK_KIND_COUNT && dtype >= 0 && row->time_ns >= 1)

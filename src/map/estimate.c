@@ -37,7 +37,7 @@ static const struct {
 };
 
 /* log spread of estimates without any measurement of such work. */
-#define SHEET_SPREAD 0.45
+#define SHEET_SPREAD 0.5
 #define RATES_SPREAD 0.35
 
 static double peak_of(const pyro_mapped_chip *chip, const struct pyro_op_work *work)
@@ -115,8 +115,10 @@ static void from_rates(const pyro_mapped_chip *chip, const struct pyro_op_work *
     double memory = bandwidth > 0 ? 1e9 * (double)work->bytes / (bandwidth * memory_share) : 0;
     double overhead = chip->is_host ? rates->launch_ns : LEAST_KERNEL_NS;
     int dtype = pyro_efficiency_dtype(work->dtype);
-    if (!chip->is_host && dtype >= 0)
-        compute += pyro_wave_ns(&chip->chip, kind, dtype, (double)work->k);
+    if (!chip->is_host && dtype >= 0 && !is_measured) {
+        pyro_kernel_work kernel = pyro_kernel_of_work(work, kind, dtype);
+        compute = pyro_arithmetic_ns(&chip->chip, &kernel, compute_share);
+    }
     double busy = larger(compute, memory);
     out->time_ns = busy + overhead;
     out->spread = is_measured ? RATES_SPREAD : SHEET_SPREAD;

@@ -47,6 +47,7 @@ typedef struct pyro_mapped_chip {
 struct pyro_mapper {
     pyro_chip_list *list;
     pyro_efficiency_table *learnt, *calibrated; /* NULL: not to be used */
+    bool has_old_table; /* the user's table is of an older version: it is not used */
     pyro_mapped_chip *chips;
     size_t count;
 };

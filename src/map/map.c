@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Batches that are tried: until this many more samples per second are not to be had. */
-enum { MOST_BATCH = 4096 };
+/* Batches that are tried: powers of two up to 4096, as far as they fit. */
+enum { BATCHES = 13 };
+/* Of the most samples per second, from which on a batch is large enough. */
 #define SATURATED 0.95
 
 struct pyro_map_store {
@@ -143,53 +144,70 @@ static void choose_best(pyro_mapping *map)
     }
 }
 
-/* Samples per second by batch, up to what fits; the smallest batch near the best of them. */
+/* Samples per second by power of two of the batch; 0: not tried, or it does not fit. */
+typedef double batch_rates[BATCHES];
+
+/* The smallest batch near the best of them. At the largest that fits, a larger one may be faster. */
+static void set_saturation(pyro_map_chip *chip, const batch_rates rates)
+{
+    double best = 0;
+    int largest = 0;
+    for (int i = 0; i < BATCHES; i++) {
+        best = fmax(best, rates[i]);
+        largest = rates[i] > 0 ? i : largest;
+    }
+    for (int i = 0; best > 0 && i < BATCHES && !chip->saturating_batch; i++)
+        if (rates[i] >= SATURATED * best) {
+            chip->saturating_batch = INT64_C(1) << i;
+            chip->is_saturated = i < largest;
+        }
+}
+
+/* Rates of one batch on every chip; false if it fits on none. */
+static int try_batch(batch_rates *rates, int step, bool *fits, const pyro_mapper *mapper,
+                     pyro_model *model, const pyro_cost_options *cost_options,
+                     const pyro_map_options *options, pyro_error *error)
+{
+    pyro_map_work work;
+    pyro_arena arena;
+    int status = pyro_map_work_of_model(&work, model, cost_options, options, error);
+
+    *fits = false;
+    if (status != PYRO_OK)
+        return status;
+    pyro_arena_init(&arena);
+    for (size_t i = 0; i < mapper->count; i++) {
+        pyro_map_chip chip;
+        if (pyro_map_work_on(&chip, &arena, mapper, i, &work, options) && chip.fits) {
+            rates[i][step] = chip.samples_per_s;
+            *fits = true;
+        }
+    }
+    pyro_arena_free(&arena);
+    pyro_map_work_free(&work);
+    return PYRO_OK;
+}
+
 static int find_saturation(pyro_mapping *map, const pyro_mapper *mapper, pyro_model *model,
                            const pyro_cost_options *cost_options, const pyro_map_options *options,
                            pyro_error *error)
 {
-    enum { STEPS = 13 };
-    double rates[STEPS];
-    double *all = calloc(mapper->count * STEPS + 1, sizeof *all);
+    batch_rates *rates = calloc(mapper->count + 1, sizeof *rates);
     pyro_symbol *saved = pyro_model_save_sizes(model);
-    int steps = 0, status = all && saved ? PYRO_OK : pyro_fail_memory(error);
+    int status = rates && saved ? PYRO_OK : pyro_fail_memory(error);
+    bool fits = true;
 
-    for (int64_t batch = 1; status == PYRO_OK && batch <= MOST_BATCH; batch *= 2, steps++) {
-        pyro_map_work work;
-        pyro_arena arena;
+    for (int step = 0; status == PYRO_OK && fits && step < BATCHES; step++) {
         pyro_error refused;
-        bool fits = false;
-
         pyro_error_clear(&refused);
         pyro_model_restore_sizes(model, saved, true);
-        if (pyro_model_set_batch(model, batch, &refused) != PYRO_OK)
+        if (pyro_model_set_batch(model, INT64_C(1) << step, &refused) != PYRO_OK)
             break;
-        status = pyro_map_work_of_model(&work, model, cost_options, options, error);
-        if (status != PYRO_OK)
-            break;
-        pyro_arena_init(&arena);
-        for (size_t i = 0; i < mapper->count; i++) {
-            pyro_map_chip chip;
-            if (pyro_map_work_on(&chip, &arena, mapper, i, &work, options) && chip.fits) {
-                all[i * STEPS + (size_t)steps] = chip.samples_per_s;
-                fits = true;
-            }
-        }
-        pyro_arena_free(&arena);
-        pyro_map_work_free(&work);
-        if (!fits)
-            break;
+        status = try_batch(rates, step, &fits, mapper, model, cost_options, options, error);
     }
-    for (size_t i = 0; status == PYRO_OK && i < mapper->count; i++) {
-        double best = 0;
-        memcpy(rates, &all[i * STEPS], sizeof rates);
-        for (int s = 0; s < STEPS; s++)
-            best = fmax(best, rates[s]);
-        for (int s = 0; best > 0 && s < STEPS && !map->chips[i].saturating_batch; s++)
-            if (rates[s] >= SATURATED * best)
-                map->chips[i].saturating_batch = INT64_C(1) << s;
-    }
-    free(all);
+    for (size_t i = 0; status == PYRO_OK && i < mapper->count; i++)
+        set_saturation(&map->chips[i], rates[i]);
+    free(rates);
     if (saved)
         pyro_model_restore_sizes(model, saved, false);
     free(saved);

@@ -24,7 +24,7 @@ static int load_tables(pyro_mapper *mapper, const pyro_mapper_options *options, 
         if (status == PYRO_OK)
             status = pyro_efficiency_prepare(mapper->learnt, error);
     } else if (!options->without_learnt) {
-        status = pyro_efficiency_load(&mapper->learnt, user, error);
+        status = pyro_efficiency_load(&mapper->learnt, user, &mapper->has_old_table, error);
     }
     free(user);
     return status;
@@ -163,6 +163,11 @@ void pyro_mapper_free(pyro_mapper *mapper)
     pyro_efficiency_free(mapper->calibrated);
     free(mapper->chips);
     free(mapper);
+}
+
+bool pyro_mapper_has_old_table(const pyro_mapper *mapper)
+{
+    return mapper->has_old_table;
 }
 
 size_t pyro_mapper_count(const pyro_mapper *mapper)

@@ -135,6 +135,17 @@ static int64_t bytes_of(const pyro_work *work)
 
 typedef enum training_pass { PASS_FORWARD, PASS_RECOMPUTE, PASS_BACKWARD } training_pass;
 
+/* In training, norms over a batch need its mean and variance, whatever the graph says. */
+static void set_training_form(struct pyro_op_work *work, pyro_work_kind kind, bool backward)
+{
+    if (work->form == PYRO_FORM_SCALE) {
+        work->form = PYRO_FORM_STATISTICS;
+        work->m = work->n = 0;
+    }
+    if (backward)
+        work->form = (uint8_t)pyro_work_form_of_backward(kind, (pyro_work_form)work->form);
+}
+
 /* The backward of a matrix product is two products of its size; of other work, one kernel. */
 static bool add_pass(collector *c, const pyro_cost *cost, size_t node, const pyro_work *work,
                      training_pass pass)
@@ -156,6 +167,7 @@ static bool add_pass(collector *c, const pyro_cost *cost, size_t node, const pyr
     if (work->flops <= 0 && bytes_of(work) <= 0)
         return true;
     item.work.kind = pyro_work_kind_name(kind);
+    set_training_form(&item.work, kind, pass == PASS_BACKWARD);
     item.work.flops = (uint64_t)((double)work->flops / item.times);
     item.work.bytes = (uint64_t)((double)bytes_of(work) / item.times);
     return item.work.bytes == 0 || pyro_map_work_add(c->out, &item);

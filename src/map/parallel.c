@@ -2,6 +2,7 @@
 #include "map/internal.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Of a link's rate that collectives reach, and what a step of one takes at least. */
 #define LINK_SHARE 0.8
@@ -26,8 +27,12 @@ struct pyro_op_work pyro_map_share(const pyro_map_item *item, const pyro_map_opt
         return work;
     work.flops /= (uint64_t)options->gpus;
     work.bytes /= (uint64_t)options->gpus;
-    if (work.n >= options->gpus)
+    if (strcmp(work.kind, "attention") == 0 && work.parts >= options->gpus) {
+        work.parts /= options->gpus; /* heads */
+        work.m /= options->gpus;
+    } else if (work.n >= options->gpus) {
         work.n /= options->gpus;
+    }
     return work;
 }
 

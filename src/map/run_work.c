@@ -2,7 +2,6 @@
 #include "map/internal.h"
 
 #include "analyze/analyze.h"
-#include "analyze/host/own_work.h"
 #include "analyze/prices.h"
 #include "analyze/signature.h"
 #include "base/error.h"
@@ -91,7 +90,7 @@ static int read_ops(run_reader *r, pyro_error *error)
     r->states = calloc(kinds, 1);
     bool has_index = pyro_op_index_init(&r->index);
     if (!r->signature || !r->works || !r->states || !has_index ||
-        !pyro_own_times(&r->times, &r->context, r->on_device, pyro_has_work))
+        !pyro_own_times(&r->times, &r->context, r->on_device, pyro_wants_prediction))
         status = pyro_fail_memory(error);
     for (size_t i = 0; status == PYRO_OK && i < r->trace->count; i++)
         if (r->trace->category[i] == PYRO_EVENT_OP && r->times.owner[i] == i &&

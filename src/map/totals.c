@@ -4,6 +4,7 @@
 #include "predict/peaks.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Errors of estimates are partly common to all ops (a clock, a library), partly their own. */
 #define COMMON_PART 0.8
@@ -37,6 +38,43 @@ static void add(sum *s, const pyro_map_item *item, const struct pyro_op_work *wo
         s->measured += item->measured_ns;
         s->has_measured = true;
     }
+}
+
+/* Sums by kind of work. */
+typedef struct kind_sums {
+    double time[PYRO_WORK_KIND_COUNT], measured[PYRO_WORK_KIND_COUNT];
+    double kernels[PYRO_WORK_KIND_COUNT];
+} kind_sums;
+
+static void add_kind(kind_sums *sums, const pyro_map_item *item, double time_ns)
+{
+    pyro_work_kind kind = pyro_work_kind_from_name(item->work.kind);
+    if (kind >= PYRO_WORK_KIND_COUNT)
+        return;
+    sums->time[kind] += time_ns * item->times;
+    sums->measured[kind] += item->measured_ns >= 0 ? item->measured_ns : 0;
+    sums->kernels[kind] += item->kernels * item->times;
+}
+
+static int compare_kinds(const void *a, const void *b)
+{
+    const pyro_map_kind *left = a, *right = b;
+    return (left->time_ns < right->time_ns) - (left->time_ns > right->time_ns);
+}
+
+static bool set_kinds(pyro_map_chip *out, pyro_arena *arena, const kind_sums *sums, bool measured)
+{
+    out->kinds = pyro_arena_array(arena, PYRO_WORK_KIND_COUNT, sizeof *out->kinds);
+    for (int i = 0; out->kinds && i < PYRO_WORK_KIND_COUNT; i++)
+        if (sums->time[i] > 0)
+            out->kinds[out->kind_count++] = (pyro_map_kind){
+                .kind = pyro_work_kind_name((pyro_work_kind)i),
+                .time_ns = sums->time[i],
+                .measured_ns = measured ? sums->measured[i] : -1,
+                .kernels = sums->kernels[i]};
+    if (out->kind_count > 1)
+        qsort(out->kinds, out->kind_count, sizeof *out->kinds, compare_kinds);
+    return out->kinds != NULL;
 }
 
 static pyro_map_bound largest(const double by_bound[PYRO_MAP_BOUND_COUNT])
@@ -112,6 +150,7 @@ bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *
     const pyro_mapped_chip *chip = &mapper->chips[index];
     sum *layers = pyro_arena_array(arena, work->layer_count + 1, sizeof *layers);
     sum total = {0};
+    kind_sums kinds = {0};
     double backward_ns = 0;
 
     *out = (pyro_map_chip){.name = chip->name, .layer_count = work->layer_count};
@@ -128,6 +167,7 @@ bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *
         double peak = dtype < 0 ? 0 : pyro_peak_of_type(&chip->chip, dtype);
         add(&layers[item->layer], item, &share, &estimate, peak);
         add(&total, item, &share, &estimate, peak);
+        add_kind(&kinds, item, estimate.time_ns);
         out->known_ns[estimate.origin] += estimate.time_ns * item->times;
         backward_ns += item->is_backward ? estimate.time_ns * item->times : 0;
     }
@@ -135,6 +175,8 @@ bool pyro_map_work_on(pyro_map_chip *out, pyro_arena *arena, const pyro_mapper *
         set_row(&out->layers[i], &layers[i], chip);
         out->layers[i].name = work->layers[i];
     }
+    if (!set_kinds(out, arena, &kinds, total.has_measured))
+        return false;
     set_row(&out->total, &total, chip);
     out->total.name = "total";
     out->unpriced_ns = work->unpriced_ns;

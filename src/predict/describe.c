@@ -55,6 +55,12 @@ static bool is_backward(const pyro_op *op)
     return strstr(op->label, "Backward") != NULL;
 }
 
+/* Projections around attention in one op: most of its work are the projections. */
+static bool is_block(const pyro_op *op)
+{
+    return strcmp(op->label, "MultiHeadAttention") == 0 || strcmp(op->label, "EncoderLayer") == 0;
+}
+
 /* PYRO_WORK_KIND_COUNT: it moves nothing. */
 static pyro_work_kind kind_of(const pyro_op *op)
 {
@@ -64,6 +70,8 @@ static pyro_work_kind kind_of(const pyro_op *op)
     case PYRO_CATEGORY_MATMUL:
         return PYRO_WORK_GEMM;
     case PYRO_CATEGORY_ATTENTION:
+        if (is_block(op))
+            return PYRO_WORK_GEMM;
         return is_backward(op) ? PYRO_WORK_ATTENTION_BACKWARD : PYRO_WORK_ATTENTION;
     case PYRO_CATEGORY_NORM:
         return PYRO_WORK_NORM;
@@ -129,6 +137,31 @@ static void set_convolution(struct pyro_op_work *work, const pyro_call *call, in
     if (channels > 0)
         set_product(work, backward ? macs / 2 : macs, output->elements / channels * groups,
                     channels / groups);
+    work->parts = groups;
+}
+
+/* How many matrices a product has: of operands that both have more than two dims. */
+static int64_t matrices_of(const pyro_call *call, const pyro_tensor *output)
+{
+    const pyro_tensor *second = pyro_call_tensor_of(
+        call, (const char *const[]){"mat2", "other", "batch2", "tensor2", NULL}, 1);
+    if (!strstr(call->op->label, "MatMul") || !second || second->rank < 3 || output->rank < 3)
+        return 1;
+    int64_t matrix = output->dims[output->rank - 1] * output->dims[output->rank - 2];
+    return matrix > 0 ? output->elements / matrix : 1;
+}
+
+/* The first dims of the queries are those of sequences and heads. */
+static void set_attention(struct pyro_op_work *work, const pyro_tensor *queries, int64_t macs,
+                          bool backward)
+{
+    int64_t last = queries->dims[queries->rank - 1];
+    work->m = queries->elements / last;
+    work->k = last;
+    /* Per query and key the forward has two products, the backward five. */
+    work->n = macs / ((backward ? 5 : 2) * queries->elements);
+    int64_t per_head = queries->rank > 2 ? queries->dims[queries->rank - 2] : 0;
+    work->parts = per_head > 0 ? work->m / per_head : 1;
 }
 
 static void set_sizes(struct pyro_op_work *work, pyro_work_kind kind, const pyro_call *call,
@@ -144,12 +177,10 @@ static void set_sizes(struct pyro_op_work *work, pyro_work_kind kind, const pyro
     if (pyro_work_kind_of_forward(kind) == PYRO_WORK_CONV) {
         set_convolution(work, call, macs, backward, tensor);
     } else if (pyro_work_kind_of_forward(kind) == PYRO_WORK_ATTENTION && last > 0) {
-        work->m = tensor->elements / last;
-        work->k = last;
-        /* Per query and key the forward has two products, the backward five. */
-        work->n = macs / ((backward ? 5 : 2) * tensor->elements);
+        set_attention(work, tensor, macs, backward);
     } else if (kind == PYRO_WORK_GEMM && last > 0) {
         set_product(work, macs, tensor->elements / last, last);
+        work->parts = matrices_of(call, tensor);
     }
 }
 
@@ -173,5 +204,6 @@ bool pyro_work_describe(struct pyro_op_work *out, const pyro_call *call, const p
     if (kind == PYRO_WORK_GEMM && (out->m == 1 || out->n == 1))
         kind = PYRO_WORK_GEMV;
     out->kind = pyro_work_kind_name(kind);
+    pyro_work_set_form(out, kind, call);
     return true;
 }

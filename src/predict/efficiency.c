@@ -113,25 +113,34 @@ static uint8_t bucket_of(uint64_t size)
     return (uint8_t)(bucket < PYRO_SIZE_NONE ? bucket : PYRO_SIZE_NONE - 1);
 }
 
+static uint64_t size_of(const struct pyro_op_work *work, int size)
+{
+    const int64_t sizes[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = work->m,
+                                            [PYRO_SIZE_N] = work->n,
+                                            [PYRO_SIZE_K] = work->k,
+                                            [PYRO_SIZE_PARTS] = work->parts > 1 ? work->parts : 1};
+    return size == PYRO_SIZE_FLOPS   ? work->flops
+           : size == PYRO_SIZE_BYTES ? work->bytes
+                                     : (uint64_t)(sizes[size] > 0 ? sizes[size] : 0);
+}
+
 void pyro_efficiency_sizes(uint8_t sizes[PYRO_SIZE_COUNT], const struct pyro_op_work *work)
 {
-    sizes[PYRO_SIZE_M] = bucket_of(work->m > 0 ? (uint64_t)work->m : 0);
-    sizes[PYRO_SIZE_N] = bucket_of(work->n > 0 ? (uint64_t)work->n : 0);
-    sizes[PYRO_SIZE_K] = bucket_of(work->k > 0 ? (uint64_t)work->k : 0);
-    sizes[PYRO_SIZE_FLOPS] = bucket_of(work->flops);
-    sizes[PYRO_SIZE_BYTES] = bucket_of(work->bytes);
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        sizes[i] = bucket_of(size_of(work, i));
 }
 
 static bool has_key(const pyro_efficiency_row *a, const pyro_efficiency_row *b)
 {
     return a->chip == b->chip && a->library == b->library && a->kind == b->kind &&
-           a->dtype == b->dtype && memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0;
+           a->dtype == b->dtype && a->form == b->form &&
+           memcmp(a->sizes, b->sizes, sizeof a->sizes) == 0;
 }
 
 static uint64_t hash_of(const pyro_efficiency_row *row)
 {
     uint64_t hash = (uint64_t)row->chip << 32 | (uint64_t)row->library << 16 |
-                    (uint64_t)row->kind << 8 | row->dtype;
+                    (uint64_t)row->kind << 8 | row->dtype | (uint64_t)row->form << 48;
     for (int i = 0; i < PYRO_SIZE_COUNT; i++)
         hash = (hash ^ row->sizes[i]) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 31;
@@ -145,8 +154,8 @@ static int add_sums(pyro_efficiency_row *to, const pyro_efficiency_row *from, py
     to->samples += from->samples;
     to->time_log += from->time_log;
     to->time_log_squares += from->time_log_squares;
-    to->flops_log += from->flops_log;
-    to->bytes_log += from->bytes_log;
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        to->size_logs[i] += from->size_logs[i];
     to->least_ns = to->least_ns < from->least_ns ? to->least_ns : from->least_ns;
     to->most_ns = to->most_ns > from->most_ns ? to->most_ns : from->most_ns;
     return PYRO_OK;
@@ -177,12 +186,19 @@ static int64_t log_of(double value)
     return value > 1 ? llround(log2(value) * PYRO_LOG_UNIT) : 0;
 }
 
+void pyro_efficiency_set_sizes(pyro_efficiency_row *row, const struct pyro_op_work *work)
+{
+    pyro_efficiency_sizes(row->sizes, work);
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        row->size_logs[i] = log_of((double)size_of(work, i));
+}
+
 int pyro_efficiency_add(pyro_efficiency_table *table, const struct pyro_op_work *work,
                         const char *chip, const char *library, int64_t time_ns, pyro_error *error)
 {
     pyro_work_kind kind = pyro_work_kind_from_name(work->kind);
     int dtype = pyro_efficiency_dtype(work->dtype);
-    if (kind == PYRO_WORK_KIND_COUNT || dtype < 0 || time_ns <= 0)
+    if (kind == PYRO_WORK_KIND_COUNT || dtype < 0 || work->form >= PYRO_FORM_COUNT || time_ns <= 0)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "no sample: %.40s of %.40s in %lld ns",
                          work->kind, work->dtype, (long long)time_ns);
     uint32_t chip_id = pyro_efficiency_chip_id(table, chip, error);
@@ -196,14 +212,13 @@ int pyro_efficiency_add(pyro_efficiency_table *table, const struct pyro_op_work 
                                .library = (uint16_t)library_id,
                                .kind = (uint8_t)kind,
                                .dtype = (uint8_t)dtype,
+                               .form = work->form,
                                .samples = 1,
                                .time_log = time_log,
                                .time_log_squares = time_log * time_log,
-                               .flops_log = log_of((double)work->flops),
-                               .bytes_log = log_of((double)work->bytes),
                                .least_ns = time_ns,
                                .most_ns = time_ns};
-    pyro_efficiency_sizes(row.sizes, work);
+    pyro_efficiency_set_sizes(&row, work);
     return pyro_efficiency_add_row(table, &row, error);
 }
 

@@ -1,7 +1,7 @@
 /*
  * Learnt efficiencies: how long work took on a chip, by kind, element type and sizes. A table holds
  * sums per bucket of sizes, so merging is associative and commutative. It holds no names of models,
- * layers or files. File: pyrometer.efficiency/1 (docs/reference/learn.md).
+ * layers or files. File: pyrometer.efficiency/2 (docs/reference/learn.md).
  */
 #ifndef PYRO_PREDICT_EFFICIENCY_H
 #define PYRO_PREDICT_EFFICIENCY_H
@@ -30,6 +30,7 @@ enum {
     PYRO_SIZE_K,
     PYRO_SIZE_FLOPS,
     PYRO_SIZE_BYTES,
+    PYRO_SIZE_PARTS,
     PYRO_SIZE_COUNT,
     PYRO_SIZE_NONE = 127
 };
@@ -42,10 +43,11 @@ typedef struct pyro_efficiency_row {
     uint16_t chip, library; /* indices of the table's texts */
     uint8_t kind;           /* pyro_work_kind */
     uint8_t dtype;          /* pyro_dtype, or PYRO_DTYPE_TF32 */
+    uint8_t form;           /* pyro_work_form */
     uint8_t sizes[PYRO_SIZE_COUNT]; /* buckets */
     int64_t samples;
     int64_t time_log, time_log_squares; /* of log2 ns in units, and of their squares */
-    int64_t flops_log, bytes_log;
+    int64_t size_logs[PYRO_SIZE_COUNT]; /* of log2 of the sizes in units */
     int64_t least_ns, most_ns;
 } pyro_efficiency_row;
 
@@ -74,14 +76,17 @@ int pyro_efficiency_add(pyro_efficiency_table *table, const struct pyro_op_work 
 int pyro_efficiency_merge(pyro_efficiency_table *table, const pyro_efficiency_table *other,
                           pyro_error *error);
 
-/* Reads a file and adds its rows. A damaged file adds nothing. */
+/* Reads a file and adds its rows. A damaged file adds nothing. PYRO_ERROR_UNSUPPORTED: a table of an
+ * older version. */
 int pyro_efficiency_read(pyro_efficiency_table *table, const char *path, pyro_error *error);
 int pyro_efficiency_read_memory(pyro_efficiency_table *table, const void *bytes, size_t size,
                                 pyro_error *error);
 /* Adds the table that is embedded in the library. */
 int pyro_efficiency_read_shipped(pyro_efficiency_table *table, pyro_error *error);
-/* The shipped table and, unless `path` is NULL, that file if it exists; prepared for lookups. */
-int pyro_efficiency_load(pyro_efficiency_table **out, const char *path, pyro_error *error);
+/* The shipped table and, unless `path` is NULL, that file if it exists; prepared for lookups. A file
+ * of an older version is left out, and `is_old` set. */
+int pyro_efficiency_load(pyro_efficiency_table **out, const char *path, bool *is_old,
+                         pyro_error *error);
 /* $XDG_DATA_HOME/pyrometer/efficiency.json; the caller frees it. NULL: no home folder. */
 char *pyro_efficiency_user_path(void);
 /* Appends the table as JSON; equal tables give equal bytes. Sorts the rows: prepare again. */

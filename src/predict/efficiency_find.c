@@ -38,22 +38,25 @@ static const double spread_of_level[] = {0.15, 0.35, 0.45, 0.5, 0.8};
 /* FLOPs per byte at which work of an unknown chip is bound by both. */
 #define COMMON_BALANCE 8.0
 
-/* Packs a key exactly: 12 bits of chip, 4 of kind, 5 of type, 3 of level, 8 of each size. */
-static uint64_t key_of(uint32_t chip, int kind, int dtype, int level,
+/* Sizes of keys: the number of parts shows in the bytes. */
+enum { KEY_SIZES = PYRO_SIZE_BYTES + 1 };
+
+/* Packs a key exactly: 12 bits of chip, 4 of kind, 5 of type, 4 of form, 3 of level, 7 of a size. */
+static uint64_t key_of(uint32_t chip, int kind, int dtype, int form, int level,
                        const uint8_t sizes[PYRO_SIZE_COUNT])
 {
-    uint64_t key = (uint64_t)chip << 52 | (uint64_t)kind << 48 | (uint64_t)dtype << 43 |
-                   (uint64_t)level << 40;
-    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
-        key |= (uint64_t)sizes[i] << 8 * i;
+    uint64_t key = (uint64_t)chip << 51 | (uint64_t)kind << 47 | (uint64_t)dtype << 42 |
+                   (uint64_t)form << 38 | (uint64_t)level << 35;
+    for (int i = 0; i < KEY_SIZES; i++)
+        key |= (uint64_t)sizes[i] << 7 * i;
     return key;
 }
 
-static uint64_t bucket_key(uint32_t chip, int kind, int dtype, int level,
+static uint64_t bucket_key(uint32_t chip, int kind, int dtype, int form, int level,
                            const uint8_t sizes[PYRO_SIZE_COUNT])
 {
     uint8_t coarse[PYRO_SIZE_COUNT] = {0};
-    for (int i = 0; i < PYRO_SIZE_COUNT; i++) {
+    for (int i = 0; i < KEY_SIZES; i++) {
         bool is_amount = i == PYRO_SIZE_FLOPS || i == PYRO_SIZE_BYTES;
         if (sizes[i] == PYRO_SIZE_NONE || level == LEVEL_BUCKET)
             coarse[i] = sizes[i];
@@ -62,13 +65,13 @@ static uint64_t bucket_key(uint32_t chip, int kind, int dtype, int level,
         else if (is_amount)
             coarse[i] = sizes[i] / 2;
     }
-    return key_of(chip, kind, dtype, level, coarse);
+    return key_of(chip, kind, dtype, form, level, coarse);
 }
 
 static uint64_t curve_key(uint32_t chip, int kind, int dtype, int octave)
 {
     uint8_t sizes[PYRO_SIZE_COUNT] = {(uint8_t)octave};
-    return key_of(chip, kind, dtype, LEVEL_CURVE, sizes);
+    return key_of(chip, kind, dtype, 0, LEVEL_CURVE, sizes);
 }
 
 /* log2 of the FLOPs per byte at which work is bound by both. */
@@ -134,8 +137,9 @@ static bool prepare_row(pyro_efficiency_table *table, const pyro_efficiency_row 
     pyro_efficiency_chip_facts *facts = &table->facts[row->chip];
     double samples = (double)row->samples, unit = PYRO_LOG_UNIT;
     double time = (double)row->time_log / unit;
-    double size = size_log(facts, row->dtype, (double)row->flops_log / unit / samples,
-                           (double)row->bytes_log / unit / samples);
+    double size = size_log(facts, row->dtype,
+                           (double)row->size_logs[PYRO_SIZE_FLOPS] / unit / samples,
+                           (double)row->size_logs[PYRO_SIZE_BYTES] / unit / samples);
     pyro_efficiency_cell cell = {.samples = samples,
                                  .time = time,
                                  .size = size * samples,
@@ -144,7 +148,8 @@ static bool prepare_row(pyro_efficiency_table *table, const pyro_efficiency_row 
     double *least = &facts->least_log[row->kind];
     *least = fmin(*least, time / samples);
     for (int level = LEVEL_BUCKET; level <= LEVEL_AMOUNTS; level++)
-        if (!add_to_cell(table, bucket_key(row->chip, row->kind, row->dtype, level, row->sizes),
+        if (!add_to_cell(table,
+                         bucket_key(row->chip, row->kind, row->dtype, row->form, level, row->sizes),
                          &cell))
             return false;
     int octave = octave_of(size);
@@ -278,7 +283,7 @@ static bool look_up(const pyro_efficiency_table *table, uint32_t chip, int kind,
     pyro_efficiency_sizes(sizes, work);
     for (out->level = LEVEL_BUCKET; out->level <= LEVEL_AMOUNTS; out->level++) {
         const pyro_efficiency_cell *cell = find_cell(
-            table, bucket_key(chip, kind, dtype, out->level, sizes));
+            table, bucket_key(chip, kind, dtype, work->form, out->level, sizes));
         if (!cell && out->level == LEVEL_BUCKET && look_near(table, chip, kind, dtype, work, out))
             return true;
         if (!cell)
@@ -318,7 +323,8 @@ bool pyro_efficiency_find(const pyro_efficiency_table *table, const struct pyro_
     estimate found;
 
     *out = (struct pyro_efficiency){.compute_share = -1, .memory_share = -1};
-    if (id == PYRO_INTERN_NONE || kind == PYRO_WORK_KIND_COUNT || dtype < 0)
+    if (id == PYRO_INTERN_NONE || kind == PYRO_WORK_KIND_COUNT || dtype < 0 ||
+        work->form >= PYRO_FORM_COUNT)
         return false;
     const pyro_efficiency_chip_facts *facts = &table->facts[id];
     double flops = (double)work->flops, bytes = (double)work->bytes;

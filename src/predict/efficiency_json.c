@@ -1,4 +1,4 @@
-/* Reads and writes tables of efficiencies: pyrometer.efficiency/1, a row per line. */
+/* Reads and writes tables of efficiencies: pyrometer.efficiency/2, a row per line. */
 #include "predict/efficiency_table.h"
 
 #include "base/error.h"
@@ -12,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SCHEMA "pyrometer.efficiency/1"
+#define SCHEMA "pyrometer.efficiency/2"
+/* Only read: no schema of it is kept. */
+#define OLD_SCHEMA \
+    "pyrometer.efficiency" \
+    "/1"
 
 /* Logarithms of values below 2^64. */
 #define MOST_LOG (INT64_C(64) * PYRO_LOG_UNIT)
@@ -25,8 +29,6 @@ static const struct {
     {"samples", offsetof(pyro_efficiency_row, samples)},
     {"time_log", offsetof(pyro_efficiency_row, time_log)},
     {"time_log_squares", offsetof(pyro_efficiency_row, time_log_squares)},
-    {"flops_log", offsetof(pyro_efficiency_row, flops_log)},
-    {"bytes_log", offsetof(pyro_efficiency_row, bytes_log)},
     {"least_ns", offsetof(pyro_efficiency_row, least_ns)},
     {"most_ns", offsetof(pyro_efficiency_row, most_ns)},
 };
@@ -37,8 +39,10 @@ enum {
     HAS_LIBRARY = HAS_CHIP << 1,
     HAS_KIND = HAS_CHIP << 2,
     HAS_DTYPE = HAS_CHIP << 3,
-    HAS_SIZES = HAS_CHIP << 4,
-    HAS_ALL = (HAS_CHIP << 5) - 1
+    HAS_FORM = HAS_CHIP << 4,
+    HAS_SIZES = HAS_CHIP << 5,
+    HAS_SIZE_LOGS = HAS_CHIP << 6,
+    HAS_ALL = (HAS_CHIP << 7) - 1
 };
 
 static int64_t *integer_of(pyro_efficiency_row *row, size_t i)
@@ -63,7 +67,31 @@ static int read_sizes(pyro_json *json, pyro_efficiency_row *row)
     return PYRO_OK;
 }
 
-/* The value of "chip", "library", "kind" or "dtype". */
+static int read_size_logs(pyro_json *json, pyro_efficiency_row *row)
+{
+    if (pyro_json_next(json) != PYRO_JSON_ARRAY)
+        return pyro_json_fail(json, "\"size_logs\" is not an array");
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        if (pyro_json_next(json) != PYRO_JSON_NUMBER || !pyro_json_int(json, &row->size_logs[i]) ||
+            row->size_logs[i] < 0)
+            return pyro_json_fail(json, "a sum is not an integer of at least 0");
+    if (pyro_json_next(json) != PYRO_JSON_ARRAY_END)
+        return pyro_json_fail(json, "\"size_logs\" has more than %d entries", PYRO_SIZE_COUNT);
+    return PYRO_OK;
+}
+
+/* The number of a kind, type or form; -1: unknown. */
+static int number_of(unsigned what, const char *text)
+{
+    if (what == HAS_DTYPE)
+        return pyro_efficiency_dtype(text);
+    int value = what == HAS_KIND ? (int)pyro_work_kind_from_name(text)
+                                 : (int)pyro_work_form_from_name(text);
+    return value == (what == HAS_KIND ? (int)PYRO_WORK_KIND_COUNT : (int)PYRO_FORM_COUNT) ? -1
+                                                                                          : value;
+}
+
+/* The value of "chip", "library", "kind", "dtype" or "form". */
 static int read_name(pyro_json *json, pyro_efficiency_table *table, pyro_efficiency_row *row,
                      unsigned what, pyro_error *error)
 {
@@ -81,17 +109,22 @@ static int read_name(pyro_json *json, pyro_efficiency_table *table, pyro_efficie
         *(what == HAS_CHIP ? &row->chip : &row->library) = (uint16_t)id;
         return PYRO_OK;
     }
-    int value = what == HAS_KIND ? (int)pyro_work_kind_from_name(text)
-                                 : pyro_efficiency_dtype(text);
-    if (value < 0 || (what == HAS_KIND && value == PYRO_WORK_KIND_COUNT))
-        return pyro_json_fail(json, "unknown %s", what == HAS_KIND ? "kind" : "dtype");
-    *(what == HAS_KIND ? &row->kind : &row->dtype) = (uint8_t)value;
+    int value = number_of(what, text);
+    if (value < 0)
+        return pyro_json_fail(json, "unknown %s",
+                              what == HAS_KIND    ? "kind"
+                              : what == HAS_DTYPE ? "dtype"
+                                                  : "form");
+    *(what == HAS_KIND    ? &row->kind
+      : what == HAS_DTYPE ? &row->dtype
+                          : &row->form) = (uint8_t)value;
     return PYRO_OK;
 }
 
 static unsigned find_key(pyro_json *json)
 {
-    static const char *const names[] = {"chip", "library", "kind", "dtype", "sizes"};
+    static const char *const names[] = {"chip", "library", "kind",     "dtype",
+                                        "form", "sizes",   "size_logs"};
     const char *key = pyro_json_text(json, NULL);
     for (size_t i = 0; i < INTEGERS; i++)
         if (strcmp(key, integers[i].key) == 0)
@@ -113,6 +146,8 @@ static int read_member(pyro_json *json, pyro_efficiency_table *table, pyro_effic
         return pyro_json_skip(json) ? PYRO_OK : pyro_json_status(json);
     if (key == HAS_SIZES)
         return read_sizes(json, row);
+    if (key == HAS_SIZE_LOGS)
+        return read_size_logs(json, row);
     if (key >= HAS_CHIP)
         return read_name(json, table, row, key, error);
     int64_t *integer = integer_of(row, (size_t)__builtin_ctz(key));
@@ -128,9 +163,11 @@ static bool is_possible(const pyro_efficiency_row *row)
         row->most_ns < row->least_ns)
         return false;
     int64_t most = row->samples * MOST_LOG;
-    if (row->time_log > most || row->flops_log > most || row->bytes_log > most ||
-        row->time_log_squares > row->samples * MOST_LOG * MOST_LOG)
+    if (row->time_log > most || row->time_log_squares > row->samples * MOST_LOG * MOST_LOG)
         return false;
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        if (row->size_logs[i] > most)
+            return false;
     /* The mean of squares is at least the square of the mean; one unit of rounding per sample. */
     double mean = (double)row->time_log / (double)row->samples;
     return (double)row->time_log_squares / (double)row->samples >= mean * mean * (1 - 1e-9) - 1;
@@ -166,6 +203,17 @@ static int read_rows(pyro_json *json, pyro_efficiency_table *table, pyro_error *
     return status;
 }
 
+static int read_schema(pyro_json *json, pyro_error *error)
+{
+    if (pyro_json_next(json) == PYRO_JSON_STRING && PYRO_JSON_IS(json, OLD_SCHEMA))
+        return pyro_fail(error, PYRO_ERROR_UNSUPPORTED,
+                         "a table of an older pyrometer learn (" OLD_SCHEMA
+                         "): remove it, and learn from the traces again");
+    if (pyro_json_current(json) != PYRO_JSON_STRING || !PYRO_JSON_IS(json, SCHEMA))
+        return pyro_json_fail(json, "not a table of pyrometer learn (" SCHEMA ")");
+    return PYRO_OK;
+}
+
 static int read_table(pyro_json *json, pyro_efficiency_table *table, pyro_error *error)
 {
     bool has_schema = false, has_rows = false;
@@ -174,8 +222,7 @@ static int read_table(pyro_json *json, pyro_efficiency_table *table, pyro_error 
         return pyro_json_fail(json, "not a table of pyrometer learn (" SCHEMA ")");
     while (status == PYRO_OK && pyro_json_next(json) == PYRO_JSON_KEY) {
         if (PYRO_JSON_IS(json, "schema")) {
-            if (pyro_json_next(json) != PYRO_JSON_STRING || !PYRO_JSON_IS(json, SCHEMA))
-                return pyro_json_fail(json, "not a table of pyrometer learn (" SCHEMA ")");
+            status = read_schema(json, error);
             has_schema = true;
         } else if (PYRO_JSON_IS(json, "rows")) {
             has_rows = true;
@@ -233,12 +280,19 @@ int pyro_efficiency_read_shipped(pyro_efficiency_table *table, pyro_error *error
                                        error);
 }
 
-int pyro_efficiency_load(pyro_efficiency_table **out, const char *path, pyro_error *error)
+int pyro_efficiency_load(pyro_efficiency_table **out, const char *path, bool *is_old,
+                         pyro_error *error)
 {
+    *is_old = false;
     *out = pyro_efficiency_new();
     int status = *out ? pyro_efficiency_read_shipped(*out, error) : pyro_fail_memory(error);
     if (status == PYRO_OK && path && access(path, F_OK) == 0)
         status = pyro_efficiency_read(*out, path, error);
+    if (status == PYRO_ERROR_UNSUPPORTED) {
+        *is_old = true;
+        status = PYRO_OK;
+        pyro_error_clear(error);
+    }
     if (status == PYRO_OK)
         status = pyro_efficiency_prepare(*out, error);
     if (status != PYRO_OK) {
@@ -303,6 +357,8 @@ static int compare_rows(const void *a, const void *b)
         order = (int)left->kind - (int)right->kind;
     if (!order)
         order = (int)left->dtype - (int)right->dtype;
+    if (!order)
+        order = (int)left->form - (int)right->form;
     return order ? order : memcmp(left->sizes, right->sizes, sizeof left->sizes);
 }
 
@@ -314,6 +370,7 @@ static void write_row(pyro_json_writer *writer, const pyro_efficiency_table *tab
     pyro_json_member_string(writer, "library", pyro_efficiency_library(table, row->library));
     pyro_json_member_string(writer, "kind", pyro_work_kind_name((pyro_work_kind)row->kind));
     pyro_json_member_string(writer, "dtype", pyro_efficiency_dtype_name(row->dtype));
+    pyro_json_member_string(writer, "form", pyro_work_form_name((pyro_work_form)row->form));
     pyro_json_key(writer, "sizes");
     pyro_json_begin_array(writer);
     for (int i = 0; i < PYRO_SIZE_COUNT; i++) {
@@ -322,6 +379,11 @@ static void write_row(pyro_json_writer *writer, const pyro_efficiency_table *tab
         else
             pyro_json_integer(writer, row->sizes[i]);
     }
+    pyro_json_end_array(writer);
+    pyro_json_key(writer, "size_logs");
+    pyro_json_begin_array(writer);
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        pyro_json_integer(writer, row->size_logs[i]);
     pyro_json_end_array(writer);
     for (size_t i = 0; i < INTEGERS; i++)
         pyro_json_member_integer(writer, integers[i].key, *integer_of(row, i));

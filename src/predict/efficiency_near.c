@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { NEAREST = 8, MOST_ROWS = 4096 };
 
@@ -20,7 +21,9 @@ static const double weights[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = 0.05,
                                                 [PYRO_SIZE_K] = 0.2,
                                                 [PYRO_SIZE_FLOPS] = 0.5,
                                                 [PYRO_SIZE_BYTES] = 0.5};
+#define UNKNOWN (-1.0)   /* a feature that does not count */
 #define OTHER_TYPE 9.0   /* distance between two types */
+#define OTHER_FORM 9.0   /* distance between two forms */
 #define SOFTENING 0.1    /* added to distances, so that none is zero */
 #define STEEPNESS 1.5    /* by which power of the distance neighbours count less */
 #define LEAST_VARIANCE 0.02
@@ -29,26 +32,44 @@ static const double weights[PYRO_SIZE_COUNT] = {[PYRO_SIZE_M] = 0.05,
 struct pyro_near_row {
     double features[PYRO_SIZE_COUNT], residual;
     uint32_t row; /* of the table */
-    uint8_t dtype;
+    uint8_t dtype, form;
     bool is_left_out; /* while a table is thinned */
 };
 
-/* log2 ns that the model says; the depth of products is known by its bucket. */
-static double model_log(const pyro_chip *chip, int kind, int dtype, double flops_log,
-                        double bytes_log, uint8_t depth)
-{
-    return log2(pyro_kernel_model_ns(chip, (pyro_work_kind)kind, dtype, exp2(flops_log),
-                                     exp2(bytes_log),
-                                     depth == PYRO_SIZE_NONE ? 0 : exp2((depth + 0.5) / 2)));
-}
+/* What a lookup compares with rows. */
+typedef struct wanted {
+    double features[PYRO_SIZE_COUNT];
+    int dtype, form;
+} wanted;
 
-static void set_features(double features[PYRO_SIZE_COUNT], const uint8_t sizes[PYRO_SIZE_COUNT],
-                         double flops_log, double bytes_log)
+/* Logarithms of the sizes, from the sums of a row. */
+static void set_features(double features[PYRO_SIZE_COUNT], const pyro_efficiency_row *row)
 {
     for (int i = 0; i < PYRO_SIZE_COUNT; i++)
-        features[i] = sizes[i] == PYRO_SIZE_NONE ? 0 : sizes[i] / 2.0;
-    features[PYRO_SIZE_FLOPS] = flops_log;
-    features[PYRO_SIZE_BYTES] = bytes_log;
+        features[i] = row->sizes[i] == PYRO_SIZE_NONE && i < PYRO_SIZE_FLOPS
+                          ? UNKNOWN
+                          : (double)row->size_logs[i] / ((double)row->samples * PYRO_LOG_UNIT);
+}
+
+static double size_at(const double features[PYRO_SIZE_COUNT], int size)
+{
+    return features[size] < 0 ? 0 : exp2(features[size]);
+}
+
+/* log2 ns that the model says. */
+static double model_log(const pyro_chip *chip, int kind, int dtype, int form,
+                        const double features[PYRO_SIZE_COUNT])
+{
+    pyro_kernel_work work = {.kind = (pyro_work_kind)kind,
+                             .form = (pyro_work_form)form,
+                             .dtype = dtype,
+                             .flops = size_at(features, PYRO_SIZE_FLOPS),
+                             .bytes = size_at(features, PYRO_SIZE_BYTES),
+                             .m = size_at(features, PYRO_SIZE_M),
+                             .n = size_at(features, PYRO_SIZE_N),
+                             .k = size_at(features, PYRO_SIZE_K),
+                             .parts = size_at(features, PYRO_SIZE_PARTS)};
+    return log2(pyro_kernel_model_ns(chip, &work));
 }
 
 static size_t group_of(const pyro_efficiency_row *row)
@@ -59,14 +80,13 @@ static size_t group_of(const pyro_efficiency_row *row)
 static void add_row(pyro_efficiency_table *table, const pyro_efficiency_row *row, size_t at)
 {
     struct pyro_near_row *near = &table->near_rows[at];
-    double unit = (double)row->samples * PYRO_LOG_UNIT;
-    double flops = (double)row->flops_log / unit, bytes = (double)row->bytes_log / unit;
-    set_features(near->features, row->sizes, flops, bytes);
+    double time = (double)row->time_log / ((double)row->samples * PYRO_LOG_UNIT);
+    set_features(near->features, row);
     near->dtype = row->dtype;
+    near->form = row->form;
     near->row = (uint32_t)(row - table->rows);
-    near->residual = (double)row->time_log / unit - model_log(table->facts[row->chip].chip,
-                                                              row->kind, row->dtype, flops, bytes,
-                                                              row->sizes[PYRO_SIZE_K]);
+    near->residual = time - model_log(table->facts[row->chip].chip, row->kind, row->dtype,
+                                      row->form, near->features);
 }
 
 /* Sorts the rows by chip and kind. Groups with too many rows are left empty. */
@@ -119,22 +139,30 @@ static void keep(nearest *near, double distance, double residual, bool is_other_
     near->is_other_type[at] = is_other_type;
 }
 
+static double distance_to(const struct pyro_near_row *row, const wanted *w)
+{
+    double distance = row->dtype == w->dtype ? 0 : OTHER_TYPE;
+    if (row->form != w->form && row->form != PYRO_FORM_ANY && w->form != PYRO_FORM_ANY)
+        distance += OTHER_FORM;
+    for (int i = 0; i < PYRO_SIZE_COUNT; i++)
+        if (row->features[i] >= 0 && w->features[i] >= 0)
+            distance += weights[i] * (row->features[i] - w->features[i]) *
+                        (row->features[i] - w->features[i]);
+    return distance;
+}
+
 /* Of the rows from `begin` to `end`, without `skipped` (NULL: none) and those that are left out. */
 static nearest find_nearest(const pyro_efficiency_table *table, size_t begin, size_t end,
-                            const double features[PYRO_SIZE_COUNT], int dtype,
-                            const struct pyro_near_row *skipped)
+                            const wanted *w, const struct pyro_near_row *skipped)
 {
     nearest near = {.count = 0};
     for (size_t i = begin; i < end; i++) {
         const struct pyro_near_row *row = &table->near_rows[i];
-        double distance = row->dtype == dtype ? 0 : OTHER_TYPE;
         if (row->is_left_out || row == skipped)
             continue;
-        for (int f = 0; f < PYRO_SIZE_COUNT; f++)
-            distance += weights[f] * (row->features[f] - features[f]) *
-                        (row->features[f] - features[f]);
+        double distance = distance_to(row, w);
         if (near.count < NEAREST || distance < near.distance[NEAREST - 1])
-            keep(&near, distance, row->residual, row->dtype != dtype);
+            keep(&near, distance, row->residual, row->dtype != w->dtype);
     }
     return near;
 }
@@ -160,18 +188,17 @@ bool pyro_efficiency_find_near(const pyro_efficiency_table *table, uint32_t chip
 {
     size_t group = (size_t)chip * 16 + (size_t)kind;
     size_t begin = table->near_first[group], end = table->near_first[group + 1];
-    double flops = log2(fmax((double)work->flops, 1)), bytes = log2(fmax((double)work->bytes, 1));
-    double features[PYRO_SIZE_COUNT], variance;
-    uint8_t sizes[PYRO_SIZE_COUNT];
+    pyro_efficiency_row row = {.samples = 1};
+    wanted w = {.dtype = dtype, .form = work->form};
+    double variance;
 
     if (begin == end)
         return false;
-    pyro_efficiency_sizes(sizes, work);
-    set_features(features, sizes, flops, bytes);
-    nearest near = find_nearest(table, begin, end, features, dtype, NULL);
+    pyro_efficiency_set_sizes(&row, work);
+    set_features(w.features, &row);
+    nearest near = find_nearest(table, begin, end, &w, NULL);
     double mean = mean_residual(&near, &variance);
-    out->time_log = mean + model_log(table->facts[chip].chip, kind, dtype, flops, bytes,
-                                     sizes[PYRO_SIZE_K]);
+    out->time_log = mean + model_log(table->facts[chip].chip, kind, dtype, work->form, w.features);
     out->spread = sqrt(variance + LEAST_VARIANCE + VARIANCE_PER_DISTANCE * near.distance[0]);
     out->distance = near.distance[0];
     out->samples = near.count;
@@ -184,7 +211,9 @@ static void thin_group(pyro_efficiency_table *table, size_t begin, size_t end, d
 {
     for (size_t i = begin; i < end; i++) {
         struct pyro_near_row *row = &table->near_rows[i];
-        nearest near = find_nearest(table, begin, end, row->features, row->dtype, row);
+        wanted w = {.dtype = row->dtype, .form = row->form};
+        memcpy(w.features, row->features, sizeof w.features);
+        nearest near = find_nearest(table, begin, end, &w, row);
         double variance;
         if (near.count == NEAREST && !near.is_other_type[0])
             row->is_left_out = fabs(mean_residual(&near, &variance) - row->residual) <=

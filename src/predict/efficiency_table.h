@@ -42,8 +42,9 @@ struct pyro_efficiency_table {
 /* Adds a row whose texts are this table's. */
 int pyro_efficiency_add_row(pyro_efficiency_table *table, const pyro_efficiency_row *row,
                             pyro_error *error);
-/* The buckets of work. */
+/* The buckets of work; and those of a row with one sample, with their logarithms. */
 void pyro_efficiency_sizes(uint8_t sizes[PYRO_SIZE_COUNT], const struct pyro_op_work *work);
+void pyro_efficiency_set_sizes(pyro_efficiency_row *row, const struct pyro_op_work *work);
 /* Id of a text; PYRO_INTERN_NONE after an error: it is too long, or not plain text. */
 uint32_t pyro_efficiency_chip_id(pyro_efficiency_table *table, const char *name, pyro_error *error);
 uint32_t pyro_efficiency_library_id(pyro_efficiency_table *table, const char *name,

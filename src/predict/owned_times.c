@@ -2,12 +2,20 @@
 #include "predict/owned_times.h"
 
 #include "analyze/device/kernel_names.h"
+#include "analyze/host/own_work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* What recording one nested op adds to the time of the op around it, on a usual host. */
 enum { RECORDING_NS = 1500 };
+
+bool pyro_wants_prediction(const pyro_analysis_context *context, uint32_t event)
+{
+    static const char block[] = "aten::_native_multi_head_attention";
+    return pyro_has_work(context, event) &&
+           strcmp(pyro_event_name(context->trace, event), block) != 0;
+}
 
 /* Enclosing events come first in order of time. */
 static void find_owners(pyro_owned_times *times, const pyro_analysis_context *context,

@@ -17,6 +17,10 @@ typedef struct pyro_owned_times {
 /* Whether an op can be an owner. */
 typedef bool (*pyro_wants_op)(const pyro_analysis_context *context, uint32_t event);
 
+/* Ops that predictions see: with work, and no fused block of several products, whose parts are
+ * recorded inside it. */
+bool pyro_wants_prediction(const pyro_analysis_context *context, uint32_t event);
+
 /*
  * Finds the times: of device work that was launched in an op, without replays of graphs, or of the
  * op on the host, without what recording the ops inside it took. The context needs its trace, joins

@@ -6,7 +6,6 @@
 #include "predict/samples.h"
 
 #include "analyze/analyze.h"
-#include "analyze/host/own_work.h"
 #include "analyze/prices.h"
 #include "analyze/signature.h"
 #include "base/error.h"
@@ -121,7 +120,8 @@ static int add_samples(learner *l)
 static int learn(learner *l)
 {
     l->signature = malloc(sizeof *l->signature);
-    if (!l->signature || !pyro_own_times(&l->times, &l->context, l->on_device, pyro_has_work) ||
+    if (!l->signature ||
+        !pyro_own_times(&l->times, &l->context, l->on_device, pyro_wants_prediction) ||
         !pyro_op_index_init(&l->index))
         return pyro_fail_memory(l->error);
     l->learnt->all_ns = l->times.all_ns;

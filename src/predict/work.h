@@ -12,7 +12,11 @@ struct pyro_op_work {
     const char *dtype; /* "float32", "tf32", "bfloat16", ... */
     uint64_t flops;
     uint64_t bytes;  /* read and written, each tensor once */
-    int64_t m, n, k; /* of a product: rows, columns, summed elements; 0 for other kinds */
+    /* Of a product: rows, columns, summed elements. Of attention: queries over all heads, keys, width
+     * of a head. Of norms, softmax and reductions: m rows of n elements that are summed. 0: unknown */
+    int64_t m, n, k;
+    int64_t parts; /* how many products or heads the m rows belong to; 0: one */
+    uint8_t form; /* pyro_work_form of describe.h: what else decides about the time */
 };
 
 #endif

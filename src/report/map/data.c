@@ -53,6 +53,21 @@ static void write_tokens(pyro_json_writer *w, const pyro_map_chip *chip)
     pyro_json_end_array(w);
 }
 
+static void write_kinds(pyro_json_writer *w, const pyro_map_chip *chip)
+{
+    pyro_json_key(w, "kinds");
+    pyro_json_begin_array(w);
+    for (size_t i = 0; i < chip->kind_count; i++) {
+        pyro_json_begin_object_inline(w);
+        pyro_json_member_string(w, "kind", chip->kinds[i].kind);
+        member(w, "time_ns", chip->kinds[i].time_ns);
+        member(w, "measured_ns", chip->kinds[i].measured_ns);
+        member(w, "kernels", chip->kinds[i].kernels);
+        pyro_json_end_object(w);
+    }
+    pyro_json_end_array(w);
+}
+
 static void write_known(pyro_json_writer *w, const pyro_map_chip *chip)
 {
     static const char *const keys[] = {"learnt_ns", "calibrated_ns", "data_sheet_ns"};
@@ -78,9 +93,11 @@ static void write_chip(pyro_json_writer *w, const pyro_map_chip *chip)
     member(w, "available_bytes", chip->available_bytes > 0 ? (double)chip->available_bytes : -1);
     pyro_json_member_boolean(w, "fits", chip->fits);
     member(w, "saturating_batch", chip->saturating_batch > 0 ? (double)chip->saturating_batch : -1);
+    pyro_json_member_boolean(w, "is_saturated", chip->is_saturated);
     member(w, "samples_per_s", chip->samples_per_s > 0 ? chip->samples_per_s : -1);
     member(w, "price_per_million", chip->price_per_million > 0 ? chip->price_per_million : -1);
     write_tokens(w, chip);
+    write_kinds(w, chip);
     pyro_json_key(w, "layers");
     pyro_json_begin_array(w);
     for (size_t i = 0; i < chip->layer_count; i++)

@@ -73,8 +73,6 @@ static bool has_measured(const pyro_mapping *map)
 
 static void add_chip(pyro_table *table, const pyro_mapping *map, const pyro_map_chip *chip)
 {
-    char text[PYRO_UNIT_TEXT];
-
     pyro_table_cell(table, map->model);
     pyro_table_cell(table, chip->name);
     cell_time(table, chip->total.time_ns);
@@ -83,43 +81,88 @@ static void add_chip(pyro_table *table, const pyro_mapping *map, const pyro_map_
         cell_time(table, chip->total.measured_ns);
         cell_error(table, &chip->total, chip->is_measured);
     } else {
-        cell_time(table, chip->total.least_ns);
         pyro_table_cell(table, pyro_map_bound_name(chip->total.bound));
+        cell_energy(table, chip->total.energy_joules);
     }
-    cell_share(table, chip->total.utilisation);
-    cell_energy(table, chip->total.energy_joules);
-    if (chip->memory_bytes <= 0)
-        pyro_table_cell(table, "-");
-    else
-        pyro_table_cellf(table, "%s%s", pyro_format_bytes(text, chip->memory_bytes),
-                         chip->fits ? "" : " (too much)");
-    if (chip->saturating_batch > 0)
-        pyro_table_cellf(table, "%lld", (long long)chip->saturating_batch);
-    else
-        pyro_table_cell(table, "-");
 }
 
 static void write_chips(pyro_buf *buf, const pyro_report_request *request)
 {
-    bool measured = has_measured(request->map.maps[0]);
-    pyro_table_column columns[] = {{"Model", false, true},    {"Chip", false, false},
-                                   {"Time", true, false},     {"80% range", true, false},
-                                   {"At least", true, false}, {"Bound", false, false},
-                                   {"Peak", true, false},     {"Energy", true, false},
-                                   {"Memory", true, false},   {"Saturates at", true, false}};
+    pyro_table_column columns[] = {{"Model", false, true},  {"Chip", false, false},
+                                   {"Time", true, false},   {"80% range", true, false},
+                                   {"Bound", false, false}, {"Energy", true, false}};
     pyro_table table;
 
-    if (measured) {
-        columns[4].title = "Measured";
+    if (has_measured(request->map.maps[0])) {
+        columns[4] = (pyro_table_column){"Measured", true, false};
         columns[5] = (pyro_table_column){"Error", true, false};
     }
     pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
     for (size_t m = 0; m < request->map.count; m++)
         for (size_t c = 0; c < request->map.maps[m]->chip_count; c++)
             add_chip(&table, request->map.maps[m], &request->map.maps[m]->chips[c]);
-    static const char *const optional[] = {"Saturates at", "At least", "Peak", "Memory", NULL};
-    pyro_table_fit(&table, optional, 2, request->options->width);
     write_table(buf, &table, request->options);
+}
+
+static void add_limits(pyro_table *table, const pyro_mapping *map, const pyro_map_chip *chip)
+{
+    char text[PYRO_UNIT_TEXT];
+
+    pyro_table_cell(table, map->model);
+    pyro_table_cell(table, chip->name);
+    cell_time(table, chip->total.least_ns);
+    cell_share(table, chip->total.utilisation);
+    if (chip->memory_bytes <= 0)
+        pyro_table_cell(table, "-");
+    else
+        pyro_table_cellf(table, "%s%s", pyro_format_bytes(text, chip->memory_bytes),
+                         chip->fits ? "" : " (too much)");
+    if (chip->saturating_batch > 0)
+        pyro_table_cellf(table, "%s%lld", chip->is_saturated ? "" : "over ",
+                         (long long)chip->saturating_batch);
+    else
+        pyro_table_cell(table, "-");
+}
+
+/* The lower bound, how much of the peak is used, whether it fits, and which batch fills the chip. */
+static void write_limits(pyro_buf *buf, const pyro_report_request *request)
+{
+    static const pyro_table_column columns[] = {
+        {"Model", false, true}, {"Chip", false, false},  {"At least", true, false},
+        {"Peak", true, false},  {"Memory", true, false}, {"Saturates at", true, false}};
+    pyro_table table;
+
+    pyro_buf_adds(buf, "\nLimits:\n");
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t m = 0; m < request->map.count; m++)
+        for (size_t c = 0; c < request->map.maps[m]->chip_count; c++)
+            add_limits(&table, request->map.maps[m], &request->map.maps[m]->chips[c]);
+    write_table(buf, &table, request->options);
+}
+
+/* Which kinds of work take the time; beside a run, which of them are predicted badly. */
+static void write_kinds(pyro_buf *buf, const pyro_map_chip *chip,
+                        const pyro_report_options *options)
+{
+    static const pyro_table_column columns[] = {{"Kind of work", false, false},
+                                                {"Kernels", true, false},
+                                                {"Time", true, false},
+                                                {"Share", true, false},
+                                                {"Measured", true, false}};
+    char text[PYRO_UNIT_TEXT];
+    pyro_table table;
+
+    pyro_buf_addf(buf, "\nKinds of work on %s (time of the device):\n", chip->name);
+    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    for (size_t i = 0; i < chip->kind_count; i++) {
+        const pyro_map_kind *kind = &chip->kinds[i];
+        pyro_table_cell(&table, kind->kind);
+        pyro_table_cellf(&table, "%.0f", kind->kernels);
+        cell_time(&table, kind->time_ns);
+        pyro_table_cell(&table, pyro_format_share(text, kind->time_ns, chip->device_ns));
+        cell_time(&table, kind->measured_ns);
+    }
+    write_table(buf, &table, options);
 }
 
 static void write_known(pyro_buf *buf, const pyro_mapping *map)
@@ -251,13 +294,10 @@ static void cell_rate(pyro_table *table, double rate)
 
 static void write_tokens(pyro_buf *buf, const pyro_mapping *map, const pyro_report_options *options)
 {
-    static const pyro_table_column columns[] = {{"Chip", false, false},
-                                                {"Context", true, false},
-                                                {"Sequences", true, false},
-                                                {"Prefill tokens/s", true, false},
-                                                {"Decode tokens/s", true, false},
-                                                {"ms per token", true, false},
-                                                {"Fits", false, false}};
+    static const pyro_table_column columns[] = {
+        {"Chip", false, false},   {"Context", true, false}, {"Sequences", true, false},
+        {"Prefill", true, false}, {"Decode", true, false},  {"ms per token", true, false},
+        {"Fits", false, false}};
     pyro_table table;
 
     if (!map->chip_count || !map->chips[0].token_count)
@@ -319,6 +359,8 @@ static void write_details(pyro_buf *buf, const pyro_mapping *map,
     write_best(buf, map);
     if (!chip)
         return;
+    if (options->verbose)
+        write_kinds(buf, chip, options);
     write_layers(buf, chip, false, options);
     if (chip->total.measured_ns >= 0 && chip->is_measured)
         write_layers(buf, chip, true, options);
@@ -331,6 +373,8 @@ int pyro_write_map_text(pyro_buf *buf, const pyro_report_request *request)
         return PYRO_OK;
     write_title(buf, request);
     write_chips(buf, request);
+    if (!request->options->quiet)
+        write_limits(buf, request);
     if (request->map.count == 1)
         write_details(buf, request->map.maps[0], request->options);
     for (size_t i = 0; request->map.count > 1 && i < request->map.count; i++) {

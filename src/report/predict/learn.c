@@ -39,8 +39,8 @@ static shown_row show_row(const pyro_efficiency_table *table, const pyro_efficie
     double samples = (double)row->samples, mean = (double)row->time_log / samples;
     double variance = fmax((double)row->time_log_squares / samples - mean * mean, 0);
     shown_row shown = {.time_ns = mean_of(row->time_log, row->samples),
-                       .flops = mean_of(row->flops_log, row->samples),
-                       .bytes = mean_of(row->bytes_log, row->samples),
+                       .flops = mean_of(row->size_logs[PYRO_SIZE_FLOPS], row->samples),
+                       .bytes = mean_of(row->size_logs[PYRO_SIZE_BYTES], row->samples),
                        .compute_share = -1,
                        .memory_share = -1,
                        .spread = exp2(sqrt(variance) / PYRO_LOG_UNIT) - 1};
@@ -52,14 +52,19 @@ static shown_row show_row(const pyro_efficiency_table *table, const pyro_efficie
     return shown;
 }
 
-/* The middle of a bucket: "4096"; "-" without one. */
-static void add_size(pyro_table *text, uint8_t bucket)
+/* The mean of a size; -1: the work has none. */
+static int64_t mean_size(const pyro_efficiency_row *row, int size)
+{
+    if (row->sizes[size] == PYRO_SIZE_NONE)
+        return -1;
+    return (int64_t)(exp2((double)row->size_logs[size] / (double)row->samples / PYRO_LOG_UNIT) +
+                     0.5);
+}
+
+static void add_size(pyro_table *text, int64_t size)
 {
     char count[PYRO_UNIT_TEXT];
-    if (bucket == PYRO_SIZE_NONE)
-        pyro_table_cell(text, "-");
-    else
-        pyro_table_cell(text, pyro_format_count(count, (int64_t)(exp2(bucket / 2.0 + 0.25) + 0.5)));
+    pyro_table_cell(text, size < 0 ? "-" : pyro_format_count(count, size));
 }
 
 static void add_share(pyro_table *text, double share)
@@ -74,12 +79,16 @@ static void add_row(pyro_table *text, const pyro_efficiency_table *table,
     shown_row shown = show_row(table, row);
     char cell[PYRO_UNIT_TEXT];
 
-    pyro_table_cell(text, pyro_work_kind_name((pyro_work_kind)row->kind));
+    if (row->form == PYRO_FORM_PLAIN)
+        pyro_table_cell(text, pyro_work_kind_name((pyro_work_kind)row->kind));
+    else
+        pyro_table_cellf(text, "%s, %s", pyro_work_kind_name((pyro_work_kind)row->kind),
+                         pyro_work_form_name((pyro_work_form)row->form));
     pyro_table_cell(text, row->dtype == PYRO_DTYPE_TF32
                               ? "tf32"
                               : pyro_dtype_short_name((pyro_dtype)row->dtype));
     for (int s = 0; s < PYRO_SIZE_FLOPS; s++)
-        add_size(text, row->sizes[s]);
+        add_size(text, mean_size(row, s));
     pyro_table_cell(text, pyro_format_count(cell, (int64_t)shown.flops));
     pyro_table_cell(text, pyro_format_bytes(cell, (int64_t)shown.bytes));
     pyro_table_cell(text, pyro_format_count(cell, row->samples));
@@ -263,23 +272,25 @@ static void write_table_csv(pyro_buf *buf, const pyro_learn_report *report)
     size_t count;
     const pyro_efficiency_row *rows = pyro_efficiency_rows(report->table, &count);
 
-    pyro_csv_header(buf, "chip,library,kind,dtype,m,n,k,flops,bytes,samples,time_ns,least_ns,"
-                         "most_ns,compute_share,memory_share");
+    pyro_csv_header(buf, "chip,library,kind,form,dtype,m,n,k,flops,bytes,parts,samples,time_ns,"
+                         "least_ns,most_ns,compute_share,memory_share");
     for (size_t i = 0; i < count; i++) {
         const pyro_efficiency_row *row = &rows[i];
         shown_row shown = show_row(report->table, row);
         pyro_csv_text(buf, pyro_efficiency_chip(report->table, row->chip), false);
         pyro_csv_text(buf, pyro_efficiency_library(report->table, row->library), false);
         pyro_csv_text(buf, pyro_work_kind_name((pyro_work_kind)row->kind), false);
+        pyro_csv_text(buf, pyro_work_form_name((pyro_work_form)row->form), false);
         pyro_csv_text(buf, pyro_efficiency_dtype_name(row->dtype), false);
         for (int s = 0; s < PYRO_SIZE_FLOPS; s++) {
             if (row->sizes[s] == PYRO_SIZE_NONE)
                 pyro_csv_text(buf, "", false);
             else
-                pyro_csv_integer(buf, (int64_t)(exp2(row->sizes[s] / 2.0 + 0.25) + 0.5), false);
+                pyro_csv_integer(buf, mean_size(row, s), false);
         }
         pyro_csv_integer(buf, (int64_t)shown.flops, false);
         pyro_csv_integer(buf, (int64_t)shown.bytes, false);
+        pyro_csv_integer(buf, mean_size(row, PYRO_SIZE_PARTS), false);
         pyro_csv_integer(buf, row->samples, false);
         pyro_csv_integer(buf, (int64_t)shown.time_ns, false);
         pyro_csv_integer(buf, row->least_ns, false);

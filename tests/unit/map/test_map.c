@@ -53,6 +53,13 @@ static void test_sums(void **state)
     }
     assert_float_equal(time, chip->device_ns, 1e-6 * time);
     assert_float_equal(flops, chip->total.flops, 1e-6 * flops);
+    time = 0;
+    for (size_t i = 0; i < chip->kind_count; i++) {
+        time += chip->kinds[i].time_ns;
+        assert_true(i == 0 || chip->kinds[i].time_ns <= chip->kinds[i - 1].time_ns);
+    }
+    assert_string_equal(chip->kinds[0].kind, "conv");
+    assert_float_equal(time, chip->device_ns, 1e-6 * time);
     assert_float_equal(chip->known_ns[PYRO_MAP_DATA_SHEET], chip->device_ns, 1e-6 * time);
     assert_true(chip->total.time_ns >= chip->device_ns && chip->fits);
     assert_true(chip->total.utilisation > 0 && chip->total.utilisation < 1);
@@ -62,18 +69,26 @@ static void test_sums(void **state)
     pyro_mapper_free(mapper);
 }
 
-/* A batch of 1 is bound by launches, a large one is not and saturates. */
+/* A batch of 1 is bound by launches, a large one is not and saturates. With a host that takes a
+ * second per op, the largest batch that fits is always the fastest: not saturated. */
 static void test_batches(void **state)
 {
     (void)state;
     const pyro_map_options options = {.find_saturation = true};
-    pyro_mapper *mapper = new_mapper("h100", &sheet_only);
+    const pyro_mapper_options slow_host = {
+        .without_learnt = true, .without_calibration = true, .host_ns = 1e9};
+    pyro_mapper *mapper = new_mapper("h100", &sheet_only), *slow = new_mapper("h100", &slow_host);
+    pyro_mapping *waiting = map_model(slow, "mobilenet_v2", 1, &options);
     pyro_mapping *small = map_model(mapper, "mobilenet_v2", 1, &options);
     pyro_mapping *large = map_model(mapper, "mobilenet_v2", 256, NULL);
     assert_int_equal(small->chips[0].total.bound, PYRO_MAP_LAUNCH);
     assert_int_not_equal(large->chips[0].total.bound, PYRO_MAP_LAUNCH);
     assert_true(small->chips[0].saturating_batch > 1 && small->chips[0].saturating_batch < 4096);
+    assert_true(small->chips[0].is_saturated);
+    assert_true(waiting->chips[0].saturating_batch >= 2048 && !waiting->chips[0].is_saturated);
     assert_true(large->chips[0].samples_per_s > small->chips[0].samples_per_s);
+    pyro_mapping_free(waiting);
+    pyro_mapper_free(slow);
     pyro_mapping_free(small);
     pyro_mapping_free(large);
     pyro_mapper_free(mapper);
@@ -142,7 +157,13 @@ static void test_calibration(void **state)
     close(fd);
     const pyro_mapper_options options = {.without_learnt = true, .peaks = path};
     pyro_mapper *mapper = new_mapper("host", &options);
-    struct pyro_op_work work = {"gemm", "float32", 524288, 49152, 64, 64, 64};
+    struct pyro_op_work work = {.kind = "gemm",
+                                .dtype = "float32",
+                                .flops = 524288,
+                                .bytes = 49152,
+                                .m = 64,
+                                .n = 64,
+                                .k = 64};
     pyro_map_estimate estimate = pyro_map_estimate_work(mapper, &mapper->chips[0], &work);
     assert_int_equal(estimate.origin, PYRO_MAP_CALIBRATED);
     assert_float_equal(estimate.time_ns, 12345, 50);

@@ -1,4 +1,5 @@
 /* Tests of predict/efficiency.c: samples become sums, and merging tables is associative. */
+#include "predict/describe.h"
 #include "predict/efficiency.h"
 #include "unit.h"
 
@@ -43,6 +44,15 @@ static void test_samples_of_a_bucket_are_added_up(void **state)
     add(table, &one, "B200", 8192);
     pyro_efficiency_rows(table, &count);
     assert_int_equal(count, 2);
+    one.form = PYRO_FORM_UNALIGNED; /* another form, and another number of parts: other rows */
+    add(table, &one, "H200 SXM", 8192);
+    one.form = PYRO_FORM_PLAIN;
+    one.parts = 8;
+    add(table, &one, "H200 SXM", 8192);
+    rows = pyro_efficiency_rows(table, &count);
+    assert_int_equal(count, 4);
+    assert_int_equal(rows[3].size_logs[PYRO_SIZE_PARTS], 3 * PYRO_LOG_UNIT);
+    assert_int_equal(rows[0].size_logs[PYRO_SIZE_N], 2 * 10 * PYRO_LOG_UNIT);
     pyro_efficiency_free(table);
 }
 
@@ -78,6 +88,9 @@ static void test_rejected_samples(void **state)
     work.kind = "magic";
     assert_true(pyro_efficiency_add(table, &work, "T4", "cuda 13.0", 5, NULL) < 0);
     work = gemm(2, 2, 2);
+    work.form = PYRO_FORM_COUNT;
+    assert_true(pyro_efficiency_add(table, &work, "T4", "cuda 13.0", 5, NULL) < 0);
+    work = gemm(2, 2, 2);
     work.dtype = "float33";
     assert_true(pyro_efficiency_add(table, &work, "T4", "cuda 13.0", 5, NULL) < 0);
     pyro_efficiency_rows(table, &count);
@@ -93,6 +106,8 @@ static pyro_efficiency_table *part(int number)
 
     for (int64_t i = 0; i < 40; i++) {
         struct pyro_op_work work = gemm(16 + 37 * ((i * (number + 3)) % 23), 512 << (i % 3), 256);
+        work.form = (uint8_t)(i % 2);
+        work.parts = 1 + i % 5;
         add(table, &work, chips[(i + number) % 3], 1000 + 977 * i * (number + 1));
     }
     return table;

@@ -1,4 +1,5 @@
 /* Tests of predict/efficiency_find.c: estimates get wider with the distance to what was seen. */
+#include "predict/describe.h"
 #include "predict/efficiency.h"
 #include "unit.h"
 
@@ -106,6 +107,83 @@ static void test_neighbours_are_wider(void **state)
     pyro_efficiency_free(table);
 }
 
+static struct pyro_op_work norm(int64_t rows, int64_t columns, pyro_work_form form)
+{
+    return (struct pyro_op_work){.kind = "norm",
+                                 .dtype = "float32",
+                                 .flops = (uint64_t)(5 * rows * columns),
+                                 .bytes = (uint64_t)(8 * rows * columns),
+                                 .m = rows,
+                                 .n = columns,
+                                 .form = (uint8_t)form};
+}
+
+/* Rows of one form say little about another one, however near their sizes; rows of an unknown form
+ * are like every other. */
+static void test_forms_are_told_apart(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work slow = norm(1024, 900, PYRO_FORM_GRADIENT), work = slow;
+    struct pyro_efficiency plain, gradient, any;
+
+    pyro_efficiency_add(table, &slow, "H200 SXM", "cuda 13.0", 80000, NULL);
+    work = norm(4096, 1024, PYRO_FORM_PLAIN);
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 16000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    work = norm(1300, 1024, PYRO_FORM_PLAIN);
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &plain));
+    work.form = PYRO_FORM_GRADIENT;
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &gradient));
+    work.form = PYRO_FORM_ANY;
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &any));
+    assert_true(plain.time_ns < 12000 && gradient.time_ns > 60000);
+    assert_true(any.time_ns > 4 * plain.time_ns); /* the nearest sizes decide */
+    work.form = PYRO_FORM_COUNT;
+    assert_false(pyro_efficiency_find(table, &work, "H200 SXM", &any));
+    pyro_efficiency_free(table);
+}
+
+/* The same bytes in few long rows, that few multiprocessors sum, take longer than in many. */
+static void test_few_rows_take_longer(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = norm(4096, 4096, PYRO_FORM_STATISTICS);
+    struct pyro_efficiency few, many;
+
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 60000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    work = norm(1000, 8000, PYRO_FORM_STATISTICS);
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &many));
+    work = norm(8, 1000000, PYRO_FORM_STATISTICS);
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &few));
+    assert_true(few.time_ns > 5 * many.time_ns);
+    pyro_efficiency_free(table);
+}
+
+/* Two tiles more than multiprocessors, 1.5% more work, is another wave, if of smaller tiles; many waves
+ * take as long as their FLOPs. */
+static void test_waves_of_tiles(void **state)
+{
+    (void)state;
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    struct pyro_op_work work = gemm(16384, 16384, 4096, "bfloat16");
+    struct pyro_efficiency one, more, large;
+
+    pyro_efficiency_add(table, &work, "H200 SXM", "cuda 13.0", 3000000, NULL);
+    assert_int_equal(pyro_efficiency_prepare(table, NULL), PYRO_OK);
+    work = gemm(67 * 256, 2 * 128, 8192, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &one));
+    work = gemm(68 * 256, 2 * 128, 8192, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &more));
+    assert_true(more.time_ns > 1.05 * one.time_ns && more.time_ns < 1.5 * one.time_ns);
+    work = gemm(16384, 16384, 8192, "bfloat16");
+    assert_true(pyro_efficiency_find(table, &work, "H200 SXM", &large));
+    assert_true(fabs(large.time_ns / 6000000 - 1) < 0.05);
+    pyro_efficiency_free(table);
+}
+
 static void test_never_faster_than_the_peak(void **state)
 {
     (void)state;
@@ -188,6 +266,9 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_same_bucket),
     cmocka_unit_test(test_between_and_beyond_samples),
     cmocka_unit_test(test_neighbours_are_wider),
+    cmocka_unit_test(test_forms_are_told_apart),
+    cmocka_unit_test(test_few_rows_take_longer),
+    cmocka_unit_test(test_waves_of_tiles),
     cmocka_unit_test(test_never_faster_than_the_peak),
     cmocka_unit_test(test_unknown),
     cmocka_unit_test(test_gradients_without_rows),

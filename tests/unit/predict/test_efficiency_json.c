@@ -9,10 +9,11 @@
 
 #define ROW \
     "{\"chip\": \"T4\", \"library\": \"cuda 12.1\", \"kind\": \"gemm\", \"dtype\": \"float16\", " \
-    "\"sizes\": [20, 20, 20, 62, 44], \"samples\": 2, \"time_log\": 26000, " \
-    "\"time_log_squares\": 338000000, \"flops_log\": 63000, \"bytes_log\": 45000, " \
+    "\"form\": \"plain\", \"sizes\": [20, 20, 20, 62, 44, 0], " \
+    "\"size_logs\": [20480, 20500, 20500, 63000, 45000, 0], \"samples\": 2, " \
+    "\"time_log\": 26000, \"time_log_squares\": 338000000, " \
     "\"least_ns\": 6000, \"most_ns\": 7000}"
-#define TABLE(rows) "{\"schema\": \"pyrometer.efficiency/1\", \"rows\": [" rows "]}"
+#define TABLE(rows) "{\"schema\": \"pyrometer.efficiency/2\", \"rows\": [" rows "]}"
 
 static int read_text(pyro_efficiency_table *table, const char *text, pyro_error *error)
 {
@@ -66,7 +67,7 @@ static void test_hostile_tables(void **state)
 {
     (void)state;
     static const char *const changes[][2] = {
-        {"pyrometer.efficiency/1", "pyrometer.efficiency/2"},
+        {"pyrometer.efficiency/2", "pyrometer.efficiency/3"},
         {"\"rows\": [", "\"rows\": ["
                         "3, "},
         {"\"rows\"", "\"lines\""},
@@ -76,11 +77,18 @@ static void test_hostile_tables(void **state)
         {"\"T4\"", "4"},
         {"gemm", "magic"},
         {"float16", "float17"},
-        {"[20, 20, 20, 62, 44]", "[20, 20, 20, 62]"},
-        {"[20, 20, 20, 62, 44]", "[20, 20, 20, 62, 44, 1]"},
-        {"[20, 20, 20, 62, 44]", "[20, 20, 20, 62, 127]"},
-        {"[20, 20, 20, 62, 44]", "[20, 20, 20, 62, -1]"},
-        {"[20, 20, 20, 62, 44]", "[20, 20, 20, 62, 4.5]"},
+        {"plain", "plane"},
+        {"\"form\": \"plain\", ", ""},
+        {"45000, 0]", "45000]"},
+        {"45000, 0]", "45000, 0, 0]"},
+        {"45000, 0]", "45000, null]"},
+        {"45000, 0]", "45000, -1]"},
+        {"45000, 0]", "145000, 0]"},
+        {"62, 44, 0]", "62, 44]"},
+        {"62, 44, 0]", "62, 44, 0, 1]"},
+        {"62, 44, 0]", "62, 44, 127]"},
+        {"62, 44, 0]", "62, 44, -1]"},
+        {"62, 44, 0]", "62, 44, 4.5]"},
         {"\"samples\": 2", "\"samples\": 0"},
         {"\"samples\": 2", "\"samples\": -2"},
         {"\"samples\": 2", "\"samples\": 9223372036854775807"},
@@ -113,6 +121,21 @@ static void test_hostile_tables(void **state)
     pyro_efficiency_free(table);
 }
 
+/* A table of an older version is named as such, and so is a way out. */
+static void test_an_old_table(void **state)
+{
+    (void)state;
+    char *text = changed(TABLE(ROW), "efficiency/2", "efficiency/1");
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    pyro_error error;
+
+    assert_int_equal(read_text(table, text, &error), PYRO_ERROR_UNSUPPORTED);
+    assert_non_null(strstr(error.message, "older"));
+    assert_non_null(strstr(error.message, "learn from the traces again"));
+    free(text);
+    pyro_efficiency_free(table);
+}
+
 static void test_sums_do_not_overflow(void **state)
 {
     (void)state;
@@ -137,9 +160,11 @@ static void test_the_shipped_table(void **state)
     pyro_efficiency_table *table = NULL;
     pyro_error error;
     size_t count;
+    bool is_old;
 
     pyro_error_clear(&error);
-    assert_int_equal(pyro_efficiency_load(&table, "/nonexistent", &error), PYRO_OK);
+    assert_int_equal(pyro_efficiency_load(&table, "/nonexistent", &is_old, &error), PYRO_OK);
+    assert_false(is_old);
     pyro_efficiency_rows(table, &count);
     assert_true(count > 100);
     pyro_efficiency_free(table);
@@ -160,9 +185,10 @@ static void test_out_of_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_equal_rows_are_added_up),
-    cmocka_unit_test(test_hostile_tables),    cmocka_unit_test(test_sums_do_not_overflow),
-    cmocka_unit_test(test_the_shipped_table), cmocka_unit_test(test_out_of_memory),
+    cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_equal_rows_are_added_up),
+    cmocka_unit_test(test_hostile_tables), cmocka_unit_test(test_sums_do_not_overflow),
+    cmocka_unit_test(test_an_old_table),   cmocka_unit_test(test_the_shipped_table),
+    cmocka_unit_test(test_out_of_memory),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -79,6 +79,35 @@ static void test_the_outermost_op_owns_the_time(void **state)
     pyro_efficiency_free(table);
 }
 
+/* Of a block of projections and attention, the parts are samples. */
+static void test_a_fused_block_is_its_parts(void **state)
+{
+    (void)state;
+    static const char block[] =
+        "\"Input Dims\":[[8,197,768],[8,197,768],[8,197,768],[],[],[2304,768],[2304],[768,768],"
+        "[768],[],[],[],[]],\"Input type\":[\"float\",\"float\",\"float\",\"Scalar\",\"Scalar\","
+        "\"float\",\"float\",\"float\",\"float\",\"\",\"Scalar\",\"Scalar\",\"\"],"
+        "\"Concrete Inputs\":[\"\",\"\",\"\",\"768\",\"12\",\"\",\"\",\"\",\"\",\"\",\"False\","
+        "\"True\",\"\"]";
+    pyro_efficiency_table *table = pyro_efficiency_new();
+    pyro_learnt learnt;
+    pyro_error error;
+    maker maker;
+    size_t count;
+
+    maker_begin(&maker);
+    op(&maker, "aten::_native_multi_head_attention", 0, 60000, block);
+    op(&maker, "aten::linear", 5000, 20000, LINEAR);
+    maker_kernel(&maker, "gemm", 70000, 50000, 6000);
+    assert_int_equal(learn(&maker, table, NULL, &learnt, &error), PYRO_OK);
+    const pyro_efficiency_row *rows = pyro_efficiency_rows(table, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].most_ns, 50000);
+    assert_int_equal(rows[0].sizes[PYRO_SIZE_M], 20); /* of the linear layer */
+    maker_end(&maker);
+    pyro_efficiency_free(table);
+}
+
 static void test_impossible_times_are_left_out(void **state)
 {
     (void)state;
@@ -126,6 +155,7 @@ static void test_traces_that_say_too_little(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_median_of_device_times),
     cmocka_unit_test(test_the_outermost_op_owns_the_time),
+    cmocka_unit_test(test_a_fused_block_is_its_parts),
     cmocka_unit_test(test_impossible_times_are_left_out),
     cmocka_unit_test(test_traces_that_say_too_little),
 };
