@@ -77,7 +77,7 @@ export function mapHeadline(maps: Mapping[]): string {
   const takes = `${time(best.total.time_ns)}${range}`;
   if (maps.length > 1) return `${maps.length} models on ${new Set(maps.flatMap((one) => one.chips.map((chip) => chip.chip))).size} chips: ${model} takes ${takes} on ${name(best.chip, 40)}.`;
   const equal = map.chips.filter((chip) => chip.total.time_ns != null && chip.total.time_ns <= (best.total.time_ns ?? 0) * 1.01).length;
-  if (equal > 1) return `${equal} of ${map.chips.length} chips are equally quick for ${model}: ${takes}. The limit is ${best.total.bound}.`;
+  if (equal > 1) return `${equal} of ${map.chips.length} chips are equally quick for ${model}: ${takes}. They are bound by ${best.total.bound === "launch" ? "launches" : best.total.bound}.`;
   return map.chips.length > 1 ? `${name(best.chip, 40)} is the quickest for ${model}: ${takes}.` : `${model} takes ${takes} on ${name(best.chip, 40)}.`;
 }
 
