@@ -87,25 +87,32 @@ export class Part {
   }
 }
 
+/** Up to here a number and its bits fit into integer arithmetic, which is several times as fast. */
+const SMALL = 2 ** 28;
+
+function fromZigzag(number: number): number {
+  if (number < SMALL) return number & 1 ? -((number + 1) >> 1) : number >> 1;
+  return number % 2 === 0 ? number / 2 : -(number + 1) / 2;
+}
+
 /** Numbers up to 2^53 stay exact, which is 104 days in nanoseconds. */
 function decodeVarints(bytes: Uint8Array, section: SectionHead): Float64Array {
   const numbers = new Float64Array(section.count);
+  const isDelta = section.code === "delta";
   let at = 0;
   let before = 0;
   for (let i = 0; i < section.count; i++) {
-    let number = 0;
-    let factor = 1;
-    for (;;) {
-      const byte = bytes[at++];
+    let byte = bytes[at++];
+    let number = byte & 0x7f;
+    for (let shift = 7; byte >= 0x80 && shift < 28; shift += 7) {
+      byte = bytes[at++];
+      number |= (byte & 0x7f) << shift;
+    }
+    for (let factor = SMALL; byte >= 0x80; factor *= 128) {
+      byte = bytes[at++];
       number += (byte & 0x7f) * factor;
-      if (byte < 0x80) break;
-      factor *= 128;
     }
-    if (section.code === "delta") {
-      const difference = number % 2 === 0 ? number / 2 : -(number + 1) / 2;
-      number = before + difference;
-      before = number;
-    }
+    if (isDelta) number = before += fromZigzag(number);
     numbers[i] = number;
   }
   return numbers;
