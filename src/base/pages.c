@@ -29,6 +29,14 @@ void pyro_prefer_large_pages(void *block, size_t size)
         advise(block, size);
 }
 
+void *pyro_calloc_pages(size_t count, size_t size)
+{
+    void *block = calloc(count, size);
+    if (block)
+        pyro_prefer_large_pages(block, count * size);
+    return block;
+}
+
 void *pyro_alloc_pages(size_t size)
 {
     if (size < LARGE_PAGE || size > SIZE_MAX / 2)

@@ -298,13 +298,31 @@ static bool writes_in_place(const pyro_node *node)
     return end && end > name + 2 && end[-1] == '_' && end[-2] != '_';
 }
 
+/* The number of nodes up to the last one that looks something up; what follows needs no check. */
+static size_t nodes_to_check(const pyro_graph *graph)
+{
+    static const char *const lookups[] = {"aten.embedding", "aten.index", "aten.gather",
+                                          "aten.index_select"};
+    size_t count = graph->node_count;
+    for (; count > 0; count--) {
+        const pyro_node *node = &graph->nodes[count - 1];
+        if (!strncmp(node->target, "aten.", PREFIX) &&
+            is_one_of(node, lookups, sizeof lookups / sizeof *lookups))
+            break;
+    }
+    return count;
+}
+
 int pyro_model_check_indices(const pyro_model *model, pyro_error *error)
 {
     const pyro_graph *graph = model->graph;
+    size_t node_count = nodes_to_check(graph);
+    if (!node_count)
+        return PYRO_OK;
     largest *known = calloc(graph->value_count + 1, sizeof *known);
     int status = known ? PYRO_OK : pyro_fail_memory(error);
     lookup at = {.model = model, .graph = graph, .known = known, .era = 1};
-    for (size_t n = 0; status == PYRO_OK && n < graph->node_count; n++) {
+    for (size_t n = 0; status == PYRO_OK && n < node_count; n++) {
         const pyro_node *node = at.node = &graph->nodes[n];
         bool is_aten = !strncmp(node->target, "aten.", PREFIX);
         status = is_aten ? check_node(&at, error) : PYRO_OK;

@@ -50,6 +50,7 @@ void pyro_model_close(pyro_model *model)
     pyro_intern_free(&model->parameter_paths);
     pyro_buf_free(&model->last_stack);
     pyro_intern_free(&model->call_keys);
+    free(model->key_calls);
     free(model->calls);
     free(model->modules);
     free(model->parameters);
@@ -88,7 +89,7 @@ bool pyro_model_note(pyro_model *model, const char *format, ...)
 
 uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length)
 {
-    uint32_t id = pyro_intern_add(&graph->names, name, length);
+    uint32_t id = pyro_intern_add_ordered(&graph->names, &graph->name_order, name, length);
     if (id == PYRO_INTERN_NONE)
         return PYRO_NO_VALUE;
     if (id < graph->value_count)

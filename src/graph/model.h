@@ -97,6 +97,7 @@ typedef struct pyro_node {
 /* The main graph, or the body of a higher-order operator. */
 struct pyro_graph {
     pyro_intern names; /* id of a name is the index of its value */
+    pyro_intern_order name_order;
     pyro_value *values;
     size_t value_count, value_capacity;
     pyro_node *nodes;
@@ -115,6 +116,7 @@ typedef struct pyro_module {
     const char *class_name; /* "Conv2d"; "" if unknown */
     uint32_t parent;
     uint32_t depth;
+    uint32_t plain_call; /* 1 + the call whose key is "L__self__" and the path; 0: none */
     bool is_called; /* some stack names it; a ModuleList is never called */
     bool drops_masks; /* from transformers, which makes some masks only for exports (exported.h) */
 } pyro_module;
@@ -154,6 +156,7 @@ struct pyro_model {
     size_t total_nodes;
 
     pyro_intern module_paths; /* id of a path is the index of its module */
+    pyro_intern_order module_order;
     pyro_module *modules;
     size_t module_count, module_capacity;
     pyro_buf last_stack; /* text of the module stack of the last node that had one */
@@ -163,7 +166,9 @@ struct pyro_model {
     size_t last_ends[PYRO_LAST_PLACES]; /* of these entries in its text */
     size_t last_count;
     uint32_t open_call; /* of the last node, if stacks have no keys; PYRO_NO_VALUE: none */
-    pyro_intern call_keys; /* id of a key ("L__self__act@1") is the index of its call */
+    pyro_intern call_keys; /* those that are not the plain one of a module: "L__self__act@1" */
+    uint32_t *key_calls; /* by id of the key: its call */
+    size_t key_call_capacity;
     pyro_module_call *calls;
     size_t call_count, call_capacity;
 

@@ -3,7 +3,6 @@
 
 #include "base/containers/buf.h"
 #include "graph/exported.h"
-#include <stdio.h>
 #include <string.h>
 
 /* Maximum number of ancestors: a path of a million dots must not take quadratic time. */
@@ -11,7 +10,7 @@ enum { MAX_ANCESTORS = 256, MAX_ANCESTOR_BYTES = 1024 };
 
 static uint32_t add_module(pyro_model *model, const char *path, size_t length, uint32_t parent)
 {
-    uint32_t id = pyro_intern_add(&model->module_paths, path, length);
+    uint32_t id = pyro_intern_add_ordered(&model->module_paths, &model->module_order, path, length);
     if (id == PYRO_INTERN_NONE)
         return PYRO_NO_VALUE;
     if (id < model->module_count)
@@ -28,13 +27,14 @@ static uint32_t add_module(pyro_model *model, const char *path, size_t length, u
     return id;
 }
 
-/* Most new modules have a parent that is already there. */
-static uint32_t find_parent(const pyro_model *model, const char *path, size_t length)
+/* Most modules have a parent that is already there. */
+static uint32_t find_parent(pyro_model *model, const char *path, size_t length)
 {
     const char *dot = length <= MAX_ANCESTOR_BYTES ? memrchr(path, '.', length) : NULL;
     if (!dot || dot == path)
         return PYRO_NO_VALUE;
-    uint32_t found = pyro_intern_find(&model->module_paths, path, (size_t)(dot - path));
+    uint32_t found = pyro_intern_find_ordered(&model->module_paths, &model->module_order, path,
+                                              (size_t)(dot - path));
     return found < model->module_count && model->modules[found].depth < MAX_ANCESTORS
                ? found
                : PYRO_NO_VALUE;
@@ -42,12 +42,13 @@ static uint32_t find_parent(const pyro_model *model, const char *path, size_t le
 
 uint32_t pyro_model_module(pyro_model *model, const char *path, size_t length)
 {
-    uint32_t found = pyro_intern_find(&model->module_paths, path, length);
-    if (found != PYRO_INTERN_NONE && found < model->module_count)
-        return found;
     uint32_t parent = find_parent(model, path, length);
     if (parent != PYRO_NO_VALUE)
         return add_module(model, path, length, parent);
+    uint32_t found = pyro_intern_find_ordered(&model->module_paths, &model->module_order, path,
+                                              length);
+    if (found != PYRO_INTERN_NONE && found < model->module_count)
+        return found;
     uint32_t module = add_module(model, "", 0, 0);
     size_t depth_left = MAX_ANCESTORS;
     for (size_t end = 1; module != PYRO_NO_VALUE && end <= length; end++)
@@ -74,7 +75,7 @@ static bool begins(const char *text, size_t length, const char *prefix)
     return length >= prefix_length && !memcmp(text, prefix, prefix_length);
 }
 
-static const char strict_self[] = "L['self']";
+static const char strict_self[] = "L['self']", self_key[] = "L__self__";
 
 /*
  * Strict export writes paths as Python expressions, "L['self'].layer1[0]._modules['conv1']"; the
@@ -124,9 +125,8 @@ static uint32_t module_of_path(pyro_model *model, const char *path, size_t lengt
 /* The comma after the key: the first one, unless the key repeats a path that contains commas. */
 static const char *find_key_end(const char *entry, const char *class_begin)
 {
-    static const char self[] = "L__self__";
-    size_t length = (size_t)(class_begin - entry), prefix = sizeof self - 1;
-    if (begins(entry, length, self) && length > prefix && (length - prefix) % 2 == 1) {
+    size_t length = (size_t)(class_begin - entry), prefix = sizeof self_key - 1;
+    if (begins(entry, length, self_key) && length > prefix && (length - prefix) % 2 == 1) {
         size_t path_length = (length - prefix - 1) / 2;
         const char *middle = entry + prefix + path_length;
         if (*middle == ',' && !memcmp(entry + prefix, middle + 1, path_length))
@@ -135,20 +135,57 @@ static const char *find_key_end(const char *entry, const char *class_begin)
     return memchr(entry, ',', length);
 }
 
-/* Keys identify calls: "L__self__act@1" is the second call of "act". False: memory ran out. */
-static bool enter_call(pyro_model *model, const char *key, size_t length, uint32_t module,
-                       uint32_t *call)
+/* Adds a call of a module inside the call `call`, which becomes the new one. False: no memory. */
+static bool add_call(pyro_model *model, uint32_t module, uint32_t *call)
 {
+    if (model->call_count >= PYRO_NO_VALUE ||
+        !pyro_grow(&model->calls, &model->call_capacity, model->call_count + 1,
+                   sizeof *model->calls))
+        return false;
+    model->calls[model->call_count] = (pyro_module_call){module, *call};
+    *call = (uint32_t)model->call_count++;
+    return true;
+}
+
+/*
+ * Keys identify calls: "L__self__act@1" is the second call of "act". The key of a first call is that
+ * of its module (`is_plain`) and needs no table.
+ */
+static bool enter_call(pyro_model *model, const char *key, size_t length, bool is_plain,
+                       uint32_t module, uint32_t *call)
+{
+    if (is_plain) {
+        uint32_t known = model->modules[module].plain_call;
+        if (known)
+            *call = known - 1;
+        else if (!add_call(model, module, call))
+            return false;
+        model->modules[module].plain_call = *call + 1;
+        return true;
+    }
+    size_t keys = model->call_keys.count;
     uint32_t id = pyro_intern_add(&model->call_keys, key, length);
     if (id == PYRO_INTERN_NONE)
         return false;
-    if (id == model->call_count) {
-        if (!pyro_grow(&model->calls, &model->call_capacity, id + 1u, sizeof *model->calls))
+    if (id == keys) {
+        if (!pyro_grow(&model->key_calls, &model->key_call_capacity, id + 1u,
+                       sizeof *model->key_calls) ||
+            !add_call(model, module, call))
             return false;
-        model->calls[model->call_count++] = (pyro_module_call){module, *call};
+        model->key_calls[id] = *call;
     }
-    *call = id;
+    *call = model->key_calls[id];
     return true;
+}
+
+/* True for the key "L__self__" and the module's path, as the entry writes it before the class. */
+static bool is_plain_key(const pyro_model *model, uint32_t module, const char *entry,
+                         const char *key_end, const char *class_begin)
+{
+    size_t prefix = sizeof self_key - 1, path_length = (size_t)(class_begin - key_end - 1);
+    return (size_t)(key_end - entry) == prefix + path_length && !memcmp(entry, self_key, prefix) &&
+           !memcmp(entry + prefix, key_end + 1, path_length) &&
+           model->module_paths.entries[module].length == path_length;
 }
 
 /*
@@ -165,7 +202,9 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
     if (module == PYRO_NO_VALUE)
         return module;
     model->modules[module].is_called = true;
-    if (key_end > entry && !enter_call(model, entry, (size_t)(key_end - entry), module, call))
+    if (key_end > entry &&
+        !enter_call(model, entry, (size_t)(key_end - entry),
+                    is_plain_key(model, module, entry, key_end, class_begin), module, call))
         return PYRO_NO_VALUE;
     if (!model->modules[module].class_name[0]) {
         size_t short_length, class_length = (size_t)(end - class_begin - 1);
@@ -194,7 +233,7 @@ static bool is_entry_start(const char *text, size_t length)
     size_t digits = 0;
     while (digits < length && text[digits] >= '0' && text[digits] <= '9')
         digits++;
-    return begins(text, length, "L__self__") || begins(text, length, "L['self']") ||
+    return begins(text, length, self_key) || begins(text, length, strict_self) ||
            (digits && digits < length && text[digits] == ',');
 }
 
@@ -286,9 +325,7 @@ uint32_t pyro_model_enter(pyro_model *model, uint32_t module)
         if (model->calls[at].module == module)
             return model->open_call = at;
     uint32_t call = pyro_model_enter(model, model->modules[module].parent);
-    char key[32]; /* a number: no file has such a key */
-    int length = snprintf(key, sizeof key, "#%zu", model->call_count);
-    if (!enter_call(model, key, (size_t)length, module, &call))
+    if (!add_call(model, module, &call))
         return PYRO_NO_VALUE;
     return model->open_call = call;
 }

@@ -11,10 +11,24 @@
 #include <string.h>
 
 #define SMALLEST_CAPACITY 64
+/* From here on an array moves into large pages, of 2 MB each. */
+#define COPIED_BYTES ((size_t)4 << 20)
 
 void pyro_free(void *memory)
 {
     free(memory);
+}
+
+/* realloc into large pages: it would fill small ones before anyone could ask for large ones. */
+static void *move_items(void *items, size_t used_bytes, size_t bytes)
+{
+    void *larger = pyro_alloc_pages(bytes);
+    if (!larger)
+        return NULL;
+    if (items)
+        memcpy(larger, items, used_bytes);
+    free(items);
+    return larger;
 }
 
 bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size)
@@ -32,10 +46,10 @@ bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item
     /* The pointer's type is unknown here; copying its bytes is always allowed. */
     void *items;
     memcpy(&items, items_pointer, sizeof items);
-    items = realloc(items, bytes);
+    items = bytes < COPIED_BYTES ? realloc(items, bytes)
+                                 : move_items(items, *capacity * item_size, bytes);
     if (!items)
         return false;
-    pyro_prefer_large_pages(items, bytes);
     memcpy(items_pointer, &items, sizeof items);
     *capacity = wanted;
     return true;
@@ -85,12 +99,17 @@ void pyro_buf_addc(pyro_buf *buf, char c)
 
 void pyro_buf_add_integer(pyro_buf *buf, int64_t value)
 {
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
     char digits[24];
     size_t at = sizeof digits;
     uint64_t rest = value < 0 ? -(uint64_t)value : (uint64_t)value;
-    do
-        digits[--at] = (char)('0' + rest % 10);
-    while (rest /= 10);
+    for (; rest >= 10; rest /= 100)
+        memcpy(digits + (at -= 2), pairs + rest % 100 * 2, 2);
+    if (rest > 0 || at == sizeof digits)
+        digits[--at] = (char)('0' + rest);
     if (value < 0)
         digits[--at] = '-';
     pyro_buf_add(buf, digits + at, sizeof digits - at);

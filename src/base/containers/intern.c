@@ -70,10 +70,9 @@ static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t le
 static bool grow_slots(pyro_intern *table)
 {
     size_t capacity = table->slot_capacity ? table->slot_capacity * 2 : SMALLEST_CAPACITY;
-    uint64_t *slots = calloc(capacity, sizeof *slots);
+    uint64_t *slots = pyro_calloc_pages(capacity, sizeof *slots);
     if (!slots)
         return false;
-    pyro_prefer_large_pages(slots, capacity * sizeof *slots);
     for (size_t id = 0; id < table->count; id++) {
         size_t at = table->entries[id].hash & (capacity - 1);
         while (slots[at])
@@ -86,13 +85,15 @@ static bool grow_slots(pyro_intern *table)
     return true;
 }
 
-uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
+static uint32_t hash_in(const pyro_intern *table, const char *text, size_t length)
 {
-    if (length >= UINT32_MAX)
-        return PYRO_INTERN_NONE;
+    return hash_text((uintptr_t)table->arena, text, length);
+}
+
+static uint32_t add_hashed(pyro_intern *table, const char *text, size_t length, uint32_t hash)
+{
     if (table->count >= table->slot_capacity / 2 && !grow_slots(table))
         return PYRO_INTERN_NONE;
-    uint32_t hash = hash_text((uintptr_t)table->arena, text, length);
     uint64_t *slot = find_slot(table, text, length, hash);
     if (*slot)
         return id_of_slot(*slot);
@@ -107,10 +108,87 @@ uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
     return (uint32_t)table->count++;
 }
 
+uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length)
+{
+    if (length >= UINT32_MAX)
+        return PYRO_INTERN_NONE;
+    return add_hashed(table, text, length, hash_in(table, text, length));
+}
+
 uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t length)
 {
     if (table->count == 0 || length >= UINT32_MAX)
         return PYRO_INTERN_NONE;
-    return id_of_slot(
-        *find_slot(table, text, length, hash_text((uintptr_t)table->arena, text, length)));
+    return id_of_slot(*find_slot(table, text, length, hash_in(table, text, length)));
+}
+
+/* Ids that are tried from the next one of a stream on: a second list may leave out some names. */
+enum { STREAM_REACH = 4 };
+
+static bool is_text(const pyro_intern *table, uint32_t id, const char *text, size_t length,
+                    uint32_t hash)
+{
+    const pyro_intern_entry *entry = &table->entries[id];
+    return entry->hash == hash && entry->length == length &&
+           (length == 0 || memcmp(entry->text, text, length) == 0);
+}
+
+/* PYRO_INTERN_NONE: the order does not predict the text. */
+static uint32_t predicted(const pyro_intern *table, pyro_intern_order *order, const char *text,
+                          size_t length, uint32_t hash)
+{
+    uint32_t recent = order->recent[hash % PYRO_INTERN_RECENT];
+    if (recent && is_text(table, recent - 1, text, length, hash))
+        return recent - 1;
+    for (size_t s = 0; s < PYRO_INTERN_STREAMS; s++) {
+        size_t end = order->next[s] + (size_t)STREAM_REACH;
+        if (end > table->count)
+            end = table->count;
+        for (size_t id = order->next[s]; id < end; id++)
+            if (is_text(table, (uint32_t)id, text, length, hash)) {
+                order->next[s] = (uint32_t)id + 1;
+                order->recent[hash % PYRO_INTERN_RECENT] = (uint32_t)id + 1;
+                return (uint32_t)id;
+            }
+    }
+    return PYRO_INTERN_NONE;
+}
+
+/* Remembers an id; one that was already in the table may begin a stream. */
+static void remember(pyro_intern_order *order, uint32_t id, uint32_t hash, bool is_old)
+{
+    order->recent[hash % PYRO_INTERN_RECENT] = id + 1;
+    if (is_old)
+        order->next[order->replaced++ % PYRO_INTERN_STREAMS] = id + 1;
+}
+
+uint32_t pyro_intern_add_ordered(pyro_intern *table, pyro_intern_order *order, const char *text,
+                                 size_t length)
+{
+    if (length >= UINT32_MAX)
+        return PYRO_INTERN_NONE;
+    uint32_t hash = hash_in(table, text, length);
+    uint32_t id = predicted(table, order, text, length, hash);
+    if (id != PYRO_INTERN_NONE)
+        return id;
+    size_t count = table->count;
+    id = add_hashed(table, text, length, hash);
+    if (id != PYRO_INTERN_NONE)
+        remember(order, id, hash, id < count);
+    return id;
+}
+
+uint32_t pyro_intern_find_ordered(const pyro_intern *table, pyro_intern_order *order,
+                                  const char *text, size_t length)
+{
+    if (table->count == 0 || length >= UINT32_MAX)
+        return PYRO_INTERN_NONE;
+    uint32_t hash = hash_in(table, text, length);
+    uint32_t id = predicted(table, order, text, length, hash);
+    if (id != PYRO_INTERN_NONE)
+        return id;
+    id = id_of_slot(*find_slot(table, text, length, hash));
+    if (id != PYRO_INTERN_NONE)
+        remember(order, id, hash, true);
+    return id;
 }

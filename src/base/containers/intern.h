@@ -28,6 +28,27 @@ uint32_t pyro_intern_add(pyro_intern *table, const char *text, size_t length);
 /* Returns the id of a text, or PYRO_INTERN_NONE if it was never added. */
 uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t length);
 
+enum { PYRO_INTERN_STREAMS = 4, PYRO_INTERN_RECENT = 64 };
+
+/*
+ * Where texts were found lately, for files that name the same things several times: in the same
+ * order (streams), or soon again (recent). Zeroed at first; one for one table.
+ */
+typedef struct pyro_intern_order {
+    uint32_t next[PYRO_INTERN_STREAMS]; /* the ids after those found last */
+    uint32_t replaced;                  /* counts the streams that were begun */
+    uint32_t recent[PYRO_INTERN_RECENT]; /* 1 + id, by hash */
+} pyro_intern_order;
+
+/*
+ * Like the functions above. A large table does not fit in the processor's caches, and a lookup waits
+ * for memory three times; texts that the order predicts are compared without the table.
+ */
+uint32_t pyro_intern_add_ordered(pyro_intern *table, pyro_intern_order *order, const char *text,
+                                 size_t length);
+uint32_t pyro_intern_find_ordered(const pyro_intern *table, pyro_intern_order *order,
+                                  const char *text, size_t length);
+
 static inline const char *pyro_intern_text(const pyro_intern *table, uint32_t id)
 {
     return table->entries[id].text;

@@ -367,6 +367,58 @@ bool pyro_json_skip(pyro_json *json)
     return fine;
 }
 
+/* The byte after `text` if that follows at `at` in the window; else NULL. */
+static char *match(const pyro_json_window *window, char *at, const char *text)
+{
+    size_t length = strlen(text);
+    return (size_t)(window->end - at) >= length && !memcmp(at, text, length) ? at + length : NULL;
+}
+
+static bool may_take(const pyro_json *json)
+{
+    return json->token.kind == PYRO_JSON_OBJECT && json->expect == EXPECT_KEY_OR_END &&
+           json->depth < json->options.max_depth;
+}
+
+/* Ends the object at `at` as close_level() does. */
+static void take(pyro_json *json, char *at)
+{
+    json->window.at = at - 1;
+    close_level(json);
+}
+
+bool pyro_json_take_text(pyro_json *json, const char *before, const char *after, const char **text,
+                         size_t *length)
+{
+    bool beyond_ascii = false;
+    char *begin = may_take(json) ? match(&json->window, json->window.at, before) : NULL;
+    if (!begin)
+        return false;
+    char *stop = (char *)pyro_json_scan_string(begin, &beyond_ascii);
+    char *end = match(&json->window, stop, after);
+    if (!end || *stop != '"' || (beyond_ascii && !json->options.any_utf8) ||
+        (size_t)(stop - begin) > json->options.max_token_bytes)
+        return false;
+    *text = begin;
+    *length = (size_t)(stop - begin);
+    take(json, end);
+    return true;
+}
+
+bool pyro_json_take_integer(pyro_json *json, const char *before, const char *after,
+                            int64_t *integer)
+{
+    uint64_t value;
+    char *begin = may_take(json) ? match(&json->window, json->window.at, before) : NULL;
+    const char *stop = begin ? pyro_json_scan_integer(begin, &value) : NULL;
+    char *end = stop ? match(&json->window, (char *)stop, after) : NULL;
+    if (!end || (*begin == '0' && stop > begin + 1))
+        return false;
+    *integer = (int64_t)value;
+    take(json, end);
+    return true;
+}
+
 int pyro_json_open(pyro_json **out, pyro_source *source, const pyro_json_options *options,
                    pyro_error *error)
 {

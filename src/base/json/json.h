@@ -70,6 +70,18 @@ int pyro_json_status(const pyro_json *json);
  */
 bool pyro_json_skip(pyro_json *json);
 
+/*
+ * Shortcuts for objects that a file contains a million times. If the current token opens an object
+ * whose rest is exactly `before`, a text without escapes (or an integer), and `after`, they read it at
+ * once: its end becomes the current token, and `text` is valid until the next call, without a NUL.
+ * Otherwise they read nothing and return false. `before` may open one more object, which `after`
+ * closes.
+ */
+bool pyro_json_take_text(pyro_json *json, const char *before, const char *after, const char **text,
+                         size_t *length);
+bool pyro_json_take_integer(pyro_json *json, const char *before, const char *after,
+                            int64_t *integer);
+
 /* Text of the current key or string, unescaped, NUL-terminated, valid until the next call. */
 const char *pyro_json_text(pyro_json *json, size_t *length);
 /* The current number as written in the file, NUL-terminated, valid until the next call. */

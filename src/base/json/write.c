@@ -19,6 +19,13 @@ static bool on_one_line(const pyro_json_writer *writer)
     return writer->indent == 0 || writer->compact_levels != 0;
 }
 
+/* pyro_buf_reserve, inlined for a buffer with room, as it usually has. */
+static inline char *room_for(pyro_buf *buf, size_t size)
+{
+    return !buf->failed && buf->capacity - buf->length > size ? buf->data + buf->length
+                                                              : pyro_buf_reserve(buf, size);
+}
+
 static void begin_line(pyro_json_writer *writer)
 {
     pyro_buf_addc(writer->buf, '\n');
@@ -26,18 +33,24 @@ static void begin_line(pyro_json_writer *writer)
 }
 
 /* Writes what separates the next value or key from the last one. */
-static void separate(pyro_json_writer *writer)
+static inline void separate(pyro_json_writer *writer)
 {
     if (writer->after_key) {
         writer->after_key = false;
         return;
     }
-    if (!writer->first)
-        pyro_buf_addc(writer->buf, ',');
+    if (!writer->first) {
+        bool blank = writer->indent > 0 && (writer->depth == 0 || on_one_line(writer));
+        char *room = room_for(writer->buf, 2);
+        if (!room)
+            return;
+        room[0] = ',';
+        room[1] = ' ';
+        writer->buf->length += blank ? 2 : 1;
+        writer->buf->data[writer->buf->length] = '\0';
+    }
     if (writer->depth > 0 && !on_one_line(writer))
         begin_line(writer);
-    else if (!writer->first && writer->indent > 0)
-        pyro_buf_addc(writer->buf, ' ');
     writer->first = false;
 }
 
@@ -143,10 +156,20 @@ static const char *skip_plain_words(const char *at, const char *end)
     return at;
 }
 
-/* Text that is plain throughout, as nearly all is, in one piece. */
-static void write_plain(pyro_buf *buf, const char *text, size_t length)
+/* The length of the plain text at the start, exact where it is the whole text. */
+static size_t plain_length(const char *text, size_t length)
 {
-    char *room = pyro_buf_reserve(buf, length + 2);
+    const char *at = skip_plain_words(text, text + length), *end = text + length;
+    while (at < end && is_plain((unsigned char)*at))
+        at++;
+    return (size_t)(at - text);
+}
+
+/* Text that is plain throughout, as nearly all is, in one piece; then `after`. */
+static void write_plain(pyro_buf *buf, const char *text, size_t length, const char *after,
+                        size_t after_length)
+{
+    char *room = room_for(buf, length + 2 + after_length);
     if (!room)
         return;
     *room++ = '"';
@@ -154,17 +177,16 @@ static void write_plain(pyro_buf *buf, const char *text, size_t length)
         memcpy(room, text, length);
     room += length;
     *room++ = '"';
-    *room = '\0';
-    buf->length += length + 2;
+    memcpy(room, after, after_length);
+    room[after_length] = '\0';
+    buf->length += length + 2 + after_length;
 }
 
 static void write_text(pyro_buf *buf, const char *text, size_t length)
 {
-    const char *at = skip_plain_words(text, text + length), *end = text + length, *plain = text;
-    while (at < end && is_plain((unsigned char)*at))
-        at++;
+    const char *at = text + plain_length(text, length), *end = text + length, *plain = text;
     if (at == end) {
-        write_plain(buf, text, length);
+        write_plain(buf, text, length, "", 0);
         return;
     }
     pyro_buf_addc(buf, '"');
@@ -203,9 +225,14 @@ void pyro_json_quote(pyro_buf *buf, const char *text, size_t length)
 
 void pyro_json_key(pyro_json_writer *writer, const char *key)
 {
+    size_t length = strlen(key);
     separate(writer);
-    write_text(writer->buf, key, strlen(key));
-    pyro_buf_adds(writer->buf, writer->indent > 0 ? ": " : ":");
+    if (plain_length(key, length) == length) {
+        write_plain(writer->buf, key, length, ": ", writer->indent > 0 ? 2 : 1);
+    } else {
+        write_text(writer->buf, key, length);
+        pyro_buf_adds(writer->buf, writer->indent > 0 ? ": " : ":");
+    }
     writer->after_key = true;
 }
 
@@ -245,19 +272,36 @@ static void restore_decimal_point(char *text)
     *out = '\0';
 }
 
+static void format_number(pyro_json_written_number *out, double value)
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out->text, sizeof out->text, "%.*g", digits, value);
+        if (strtod(out->text, NULL) == value)
+            break;
+    }
+    restore_decimal_point(out->text);
+    out->value = value;
+}
+
+/* Formatting a number takes longer than the rest of its row; blocks of a model have equal ones. */
+static const char *number_text(pyro_json_writer *writer, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    size_t place = (size_t)((bits * UINT64_C(0x9e3779b97f4a7c15)) >> 32) % PYRO_JSON_RECENT_NUMBERS;
+    pyro_json_written_number *recent = &writer->recent[place];
+    if (!recent->text[0] || memcmp(&recent->value, &value, sizeof value))
+        format_number(recent, value);
+    return recent->text;
+}
+
 void pyro_json_number(pyro_json_writer *writer, double value)
 {
     if (!isfinite(value)) {
         pyro_json_null(writer);
         return;
     }
-    char text[48];
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            break;
-    }
-    restore_decimal_point(text);
+    const char *text = number_text(writer, value);
     separate(writer);
     pyro_buf_adds(writer->buf, text);
 }

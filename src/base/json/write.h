@@ -5,12 +5,21 @@
 #include "base/containers/buf.h"
 #include <stdint.h>
 
+enum { PYRO_JSON_RECENT_NUMBERS = 8 };
+
+/* A number and its text; an empty text: none yet. */
+typedef struct pyro_json_written_number {
+    double value;
+    char text[32];
+} pyro_json_written_number;
+
 typedef struct pyro_json_writer {
     pyro_buf *buf;
     int indent; /* spaces per level; 0 writes one line */
     int depth;
     uint64_t compact_levels; /* internal: levels that are written on one line */
     bool first, after_key;
+    pyro_json_written_number recent[PYRO_JSON_RECENT_NUMBERS]; /* internal: rows repeat numbers */
 } pyro_json_writer;
 
 void pyro_json_writer_init(pyro_json_writer *writer, pyro_buf *buf, int indent);

@@ -2,6 +2,7 @@
 #include "base/containers/buf.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/pages.h"
 #include "graph/cost/cost.h"
 #include <stdlib.h>
 #include <string.h>
@@ -70,16 +71,21 @@ static uint32_t row_module(const pyro_cost *cost, uint32_t module)
     return module;
 }
 
+/* What a module itself does, without the modules in it. */
+typedef struct module_sum {
+    pyro_work work;
+    int64_t operators;
+    const char *type; /* the leading one; NULL: it has no nodes */
+} module_sum;
+
 /* Sums of nodes and parameters, one per module, and the leading type of each. */
 typedef struct sums {
-    pyro_cost_row *self; /* by module, disjoint */
+    module_sum *self; /* by module, disjoint */
     bool *present;
     uint32_t *order; /* modules in the order of their first node */
     size_t order_count;
-    pyro_map best_of; /* module and type -> index into amounts */
-    int64_t (*amounts)[2];
-    size_t amount_count, amount_capacity;
     int64_t (*leader)[2]; /* by module: FLOPs and bytes of its leading type */
+    const char **types;   /* names of the types in lower case */
 } sums;
 
 static void touch(sums *sums, uint32_t module)
@@ -90,47 +96,82 @@ static void touch(sums *sums, uint32_t module)
     sums->order[sums->order_count++] = module;
 }
 
-/* Keeps the type with the most FLOPs (then bytes) in front. */
-static bool lead(pyro_cost *cost, sums *sums, uint32_t module, size_t node)
-{
-    const pyro_work *work = &cost->nodes[node].work;
-    uint64_t key = (uint64_t)module << 32 | cost->node_types[node];
-    uint32_t index = pyro_map_get(&sums->best_of, key);
-    if (index == PYRO_MAP_NONE) {
-        index = (uint32_t)sums->amount_count;
-        if (!pyro_grow(&sums->amounts, &sums->amount_capacity, sums->amount_count + 1,
-                       sizeof *sums->amounts) ||
-            !pyro_map_put(&sums->best_of, key, index))
-            return false;
-        sums->amounts[sums->amount_count][0] = 0;
-        sums->amounts[sums->amount_count++][1] = 0;
-    }
-    int64_t *amount = sums->amounts[index], *leader = sums->leader[module];
-    if (!add(cost, &amount[0], work->flops) ||
-        !add(cost, &amount[1], work->activation_read_bytes) ||
-        !add(cost, &amount[1], work->weight_read_bytes) ||
-        !add(cost, &amount[1], work->written_bytes))
-        return false;
-    if (!sums->self[module].type || amount[0] > leader[0] ||
-        (amount[0] == leader[0] && amount[1] > leader[1])) {
-        sums->self[module].type = cost->nodes[node].type;
-        leader[0] = amount[0];
-        leader[1] = amount[1];
-    }
-    return true;
-}
-
 static bool add_nodes(pyro_cost *cost, sums *sums)
 {
     for (size_t n = 0; n < cost->node_count; n++) {
         uint32_t module = cost->node_modules[n];
         touch(sums, module);
         sums->self[module].operators++;
-        if (!add_work(cost, &sums->self[module].work, &cost->nodes[n].work) ||
-            !lead(cost, sums, module, n))
+        if (!add_work(cost, &sums->self[module].work, &cost->nodes[n].work))
             return false;
     }
     return true;
+}
+
+/* Writes types as in the layers' rows: "conv2d" for "Conv2D". */
+static bool lower_types(pyro_cost *cost, sums *sums)
+{
+    sums->types = calloc(cost->types.count + 1, sizeof *sums->types);
+    bool good = sums->types != NULL;
+    for (size_t i = 0; good && i < cost->types.count; i++) {
+        const pyro_intern_entry *type = &cost->types.entries[i];
+        char *copy = pyro_arena_text(&cost->arena, type->text, type->length);
+        for (char *c = copy; c && *c; c++)
+            if (*c >= 'A' && *c <= 'Z')
+                *c = (char)(*c - 'A' + 'a');
+        sums->types[i] = copy;
+        good = copy != NULL;
+    }
+    return good;
+}
+
+/* FLOPs and bytes of one type of operator in a module. */
+typedef struct type_amount {
+    int64_t flops, bytes;
+    uint32_t module; /* 1 + the module that this is about */
+} type_amount;
+
+/* Keeps the type with the most FLOPs (then bytes) in front. */
+static bool lead(pyro_cost *cost, sums *sums, type_amount *amounts, uint32_t module, size_t node)
+{
+    const pyro_work *work = &cost->nodes[node].work;
+    type_amount *amount = &amounts[cost->node_types[node]];
+    int64_t *leader = sums->leader[module];
+    if (amount->module != module + 1)
+        *amount = (type_amount){.module = module + 1};
+    if (!add(cost, &amount->flops, work->flops) ||
+        !add(cost, &amount->bytes, work->activation_read_bytes) ||
+        !add(cost, &amount->bytes, work->weight_read_bytes) ||
+        !add(cost, &amount->bytes, work->written_bytes))
+        return false;
+    if (!sums->self[module].type || amount->flops > leader[0] ||
+        (amount->flops == leader[0] && amount->bytes > leader[1])) {
+        sums->self[module].type = sums->types[cost->node_types[node]];
+        leader[0] = amount->flops;
+        leader[1] = amount->bytes;
+    }
+    return true;
+}
+
+/* Looks at the nodes of one module after the other, so that one table of types is enough. */
+static bool find_leaders(pyro_cost *cost, sums *sums)
+{
+    size_t modules = cost->model->module_count;
+    uint32_t *first = pyro_calloc_pages(modules, sizeof *first); /* by module: 1 + its first node */
+    uint32_t *next = malloc((cost->node_count + 1) * sizeof *next); /* by node, likewise */
+    type_amount *amounts = calloc(cost->types.count + 1, sizeof *amounts);
+    bool good = first && next && amounts;
+    for (size_t n = good ? cost->node_count : 0; n-- > 0;) {
+        next[n] = first[cost->node_modules[n]];
+        first[cost->node_modules[n]] = (uint32_t)n + 1;
+    }
+    for (size_t i = 0; good && i < sums->order_count; i++)
+        for (uint32_t n = first[sums->order[i]]; good && n; n = next[n - 1])
+            good = lead(cost, sums, amounts, sums->order[i], n - 1);
+    free(first);
+    free(next);
+    free(amounts);
+    return good;
 }
 
 static bool add_parameters(pyro_cost *cost, sums *sums)
@@ -157,24 +198,14 @@ static bool add_parameters(pyro_cost *cost, sums *sums)
     return true;
 }
 
-/* Writes a type as in the layers' rows: "conv2d" for "Conv2D". */
-static const char *lower(pyro_cost *cost, const char *text)
-{
-    char *copy = pyro_arena_text(&cost->arena, text, strlen(text));
-    for (char *c = copy; c && *c; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
-    return copy;
-}
-
 static bool name_row(pyro_cost *cost, pyro_cost_row *row, uint32_t module)
 {
     const pyro_module *source = &cost->model->modules[module];
     row->name = module == 0 ? "(model)" : source->path;
     row->class_name = source->class_name;
     row->depth = source->depth;
-    row->type = row->type ? lower(cost, row->type) : "";
-    return row->type && finish_row(cost, row);
+    row->type = row->type ? row->type : "";
+    return finish_row(cost, row);
 }
 
 static bool is_heavier(const sums *sums, uint32_t module, const int64_t *than)
@@ -188,7 +219,7 @@ static bool make_layers(pyro_cost *cost, const sums *sums)
 {
     size_t modules = cost->model->module_count;
     uint32_t *row_of = pyro_arena_array(&cost->arena, modules, sizeof *row_of);
-    int64_t (*leader)[2] = calloc(modules, sizeof *leader);
+    int64_t (*leader)[2] = pyro_calloc_pages(modules, sizeof *leader);
     uint32_t *owner = calloc(modules, sizeof *owner);
     bool good = row_of && leader && owner;
     cost->layers = good ? pyro_arena_array(&cost->arena, modules, sizeof *cost->layers) : NULL;
@@ -312,7 +343,7 @@ static int by_flops(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static bool make_operators(pyro_cost *cost)
+static bool make_operators(pyro_cost *cost, const sums *sums)
 {
     cost->operator_count = cost->types.count;
     cost->operators = pyro_arena_array(&cost->arena, cost->operator_count + 1,
@@ -326,9 +357,9 @@ static bool make_operators(pyro_cost *cost)
     for (size_t i = 0; good && i < cost->operator_count; i++) {
         pyro_cost_row *row = &cost->operators[i];
         row->name = pyro_intern_text(&cost->types, (uint32_t)i);
-        row->type = lower(cost, row->name);
+        row->type = sums->types[i];
         row->class_name = "";
-        good = row->type && finish_row(cost, row);
+        good = finish_row(cost, row);
     }
     if (good)
         qsort(cost->operators, cost->operator_count, sizeof *cost->operators, by_flops);
@@ -346,15 +377,16 @@ static void make_total(pyro_cost *cost)
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
 {
     size_t modules = cost->model->module_count;
-    sums sums = {.self = calloc(modules, sizeof *sums.self),
+    sums sums = {.self = pyro_calloc_pages(modules, sizeof *sums.self),
                  .present = calloc(modules, sizeof *sums.present),
                  .order = calloc(modules, sizeof *sums.order),
-                 .leader = calloc(modules, sizeof *sums.leader)};
+                 .leader = pyro_calloc_pages(modules, sizeof *sums.leader)};
     int status = PYRO_OK;
     if (!sums.self || !sums.present || !sums.order || !sums.leader)
         status = pyro_fail_memory(error);
-    else if (!add_nodes(cost, &sums) || !add_parameters(cost, &sums) || !make_layers(cost, &sums) ||
-             !make_modules(cost, &sums) || !make_operators(cost))
+    else if (!add_nodes(cost, &sums) || !lower_types(cost, &sums) || !find_leaders(cost, &sums) ||
+             !add_parameters(cost, &sums) || !make_layers(cost, &sums) ||
+             !make_modules(cost, &sums) || !make_operators(cost, &sums))
         status = cost->overflow ? pyro_fail(error, PYRO_ERROR_LIMIT,
                                             "the totals of the model do not fit in 64 bits")
                                 : pyro_fail_memory(error);
@@ -364,7 +396,6 @@ int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
     free(sums.present);
     free(sums.order);
     free(sums.leader);
-    free(sums.amounts);
-    pyro_map_free(&sums.best_of);
+    free(sums.types);
     return status;
 }

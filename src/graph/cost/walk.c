@@ -1,5 +1,6 @@
 /* Walks the graph: turns every node into a call, computes its cost, and records it. */
 #include "base/error.h"
+#include "base/pages.h"
 #include "graph/cost/walk.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,8 +125,8 @@ static int walk_graph(pyro_walker *w, const pyro_graph *graph, int64_t times)
 {
     int status = PYRO_OK;
     pyro_frame frame = {.graph = graph,
-                        .strided = calloc(graph->value_count + 1, sizeof *frame.strided),
-                        .orders = calloc(graph->value_count + 1, sizeof *frame.orders),
+                        .strided = pyro_calloc_pages(graph->value_count + 1, sizeof *frame.strided),
+                        .orders = pyro_calloc_pages(graph->value_count + 1, sizeof *frame.orders),
                         .times = times};
     if (!frame.strided || !frame.orders || !pyro_exported_find(&frame.exported, w->model, graph))
         status = pyro_fail_memory(w->error);
@@ -155,6 +156,7 @@ int pyro_cost_walk(pyro_cost *cost, pyro_error *error)
 {
     pyro_walker w = {.cost = cost, .model = cost->model, .error = error, .walk_graph = walk_graph};
     pyro_arena_init(&w.arena);
+    pyro_walk_make_room(cost, cost->model->graph->node_count);
     int status = pyro_op_index_init(&w.index) ? walk_graph(&w, cost->model->graph, 1)
                                               : pyro_fail_memory(error);
     pyro_op_index_free(&w.index);

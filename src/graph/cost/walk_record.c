@@ -77,6 +77,16 @@ static const char *shape_text(pyro_walker *w, const pyro_call *call)
     return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
 }
 
+bool pyro_walk_make_room(pyro_cost *cost, size_t count)
+{
+    return pyro_grow(&cost->nodes, &cost->node_capacity, count, sizeof *cost->nodes) &&
+           pyro_grow(&cost->node_modules, &cost->module_capacity, count,
+                     sizeof *cost->node_modules) &&
+           pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types) &&
+           pyro_grow(&cost->node_origins, &cost->origin_capacity, count,
+                     sizeof *cost->node_origins);
+}
+
 int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                      const pyro_call *call, const char *label, pyro_category category,
                      pyro_work work)
@@ -91,15 +101,9 @@ int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *n
         return pyro_add_i64(w->measured_flops, work.flops, &w->measured_flops)
                    ? PYRO_OK
                    : pyro_walk_too_large(w, node);
-    size_t count = cost->node_count + 1;
     uint32_t type = type_of(w, label);
     const char *shape = shape_text(w, call);
-    if (type == PYRO_INTERN_NONE || !shape ||
-        !pyro_grow(&cost->nodes, &cost->node_capacity, count, sizeof *cost->nodes) ||
-        !pyro_grow(&cost->node_modules, &cost->module_capacity, count,
-                   sizeof *cost->node_modules) ||
-        !pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types) ||
-        !pyro_grow(&cost->node_origins, &cost->origin_capacity, count, sizeof *cost->node_origins))
+    if (type == PYRO_INTERN_NONE || !shape || !pyro_walk_make_room(cost, cost->node_count + 1))
         return pyro_fail_memory(w->error);
     cost->node_origins[cost->node_count] = w->origin;
     cost->node_modules[cost->node_count] = node->module;

@@ -28,7 +28,7 @@ static bool push_integer(pt2_reader *reader, int64_t literal, uint32_t value)
 static bool keep_values(pt2_reader *reader, size_t from, const uint32_t **out, uint32_t *count)
 {
     size_t length = reader->value_count - from;
-    uint32_t *copy = pyro_arena_array(&reader->model->arena, length + 1, sizeof *copy);
+    uint32_t *copy = pyro_arena_array(&reader->model->arena, length, sizeof *copy);
     if (!copy)
         return pt2_out_of_memory(reader);
     if (length)
@@ -42,7 +42,7 @@ static bool keep_values(pt2_reader *reader, size_t from, const uint32_t **out, u
 static bool keep_integers(pt2_reader *reader, size_t from, pyro_arg *arg)
 {
     size_t length = reader->integer_count - from;
-    pyro_arg_integer *copy = pyro_arena_array(&reader->model->arena, length + 1, sizeof *copy);
+    pyro_arg_integer *copy = pyro_arena_array(&reader->model->arena, length, sizeof *copy);
     if (!copy)
         return pt2_out_of_memory(reader);
     if (length)
@@ -50,6 +50,19 @@ static bool keep_integers(pt2_reader *reader, size_t from, pyro_arg *arg)
     reader->integer_count = from;
     arg->items.integers = copy;
     arg->count = (uint32_t)length;
+    return true;
+}
+
+static const char tensor_before[] = "\"as_tensor\": {\"name\": \"", tensor_after[] = "\"}}";
+
+bool pt2_take_value(pt2_reader *reader, pyro_graph *graph, const char *before, const char *after,
+                    uint32_t *out)
+{
+    size_t length;
+    const char *text;
+    if (!pyro_json_take_text(reader->json, before, after, &text, &length))
+        return false;
+    *out = pyro_graph_value(graph, text, length);
     return true;
 }
 
@@ -62,6 +75,8 @@ static bool named_value_at(pt2_reader *reader, pyro_graph *graph, uint32_t *out)
             pyro_json_fail(reader->json, "expected the name of a value");
         return false;
     }
+    if (pt2_take_value(reader, graph, "\"name\": \"", "\"}", out))
+        return *out != PYRO_NO_VALUE || pt2_out_of_memory(reader);
     while (pt2_next_key(reader)) {
         if (PYRO_JSON_IS(reader->json, "name") || PYRO_JSON_IS(reader->json, "as_name")) {
             size_t length;
@@ -269,6 +284,15 @@ static bool argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
             pyro_json_fail(reader->json, "expected an argument");
         return false;
     }
+    uint32_t value;
+    size_t from = reader->value_count;
+    if (pt2_take_value(reader, graph, tensor_before, tensor_after, &value)) {
+        arg->kind = PYRO_ARG_TENSOR;
+        return value == PYRO_NO_VALUE
+                   ? pt2_out_of_memory(reader)
+                   : push_value(reader, value) &&
+                         keep_values(reader, from, &arg->items.values, &arg->count);
+    }
     while (pt2_next_key(reader))
         if (!read_tagged(reader, graph, arg))
             return false;
@@ -301,28 +325,30 @@ static bool named_argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *a
 
 bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node)
 {
-    pyro_arg *args = NULL;
-    size_t count = 0, capacity = 0;
-    bool good = pt2_expect(reader, PYRO_JSON_ARRAY, "the arguments of a node");
-    while (good && pt2_next_item(reader)) {
+    size_t from = reader->arg_count; /* nodes of subgraphs come in between */
+    if (!pt2_expect(reader, PYRO_JSON_ARRAY, "the arguments of a node"))
+        return false;
+    while (pt2_next_item(reader)) {
         pyro_arg arg = {.name = ""};
-        good = named_argument_at(reader, graph, &arg);
-        if (good && !pyro_grow(&args, &capacity, count + 1, sizeof *args))
-            good = pt2_out_of_memory(reader);
-        if (good)
-            args[count++] = arg;
+        if (!named_argument_at(reader, graph, &arg))
+            return false;
+        if (!pyro_grow(&reader->args, &reader->arg_capacity, reader->arg_count + 1,
+                       sizeof *reader->args))
+            return pt2_out_of_memory(reader);
+        reader->args[reader->arg_count++] = arg;
     }
-    good = good && !pt2_failed(reader);
-    if (good) {
-        pyro_arg *copy = pyro_arena_array(&reader->model->arena, count + 1, sizeof *copy);
-        if (copy && count)
-            memcpy(copy, args, count * sizeof *copy);
-        node->args = copy;
-        node->arg_count = (uint32_t)count;
-        good = copy || pt2_out_of_memory(reader);
-    }
-    free(args);
-    return good;
+    if (pt2_failed(reader))
+        return false;
+    size_t count = reader->arg_count - from;
+    pyro_arg *copy = pyro_arena_array(&reader->model->arena, count, sizeof *copy);
+    if (!copy)
+        return pt2_out_of_memory(reader);
+    if (count)
+        memcpy(copy, reader->args + from, count * sizeof *copy);
+    reader->arg_count = from;
+    node->args = copy;
+    node->arg_count = (uint32_t)count;
+    return true;
 }
 
 bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count)
@@ -332,6 +358,14 @@ bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uin
         return false;
     while (pt2_next_item(reader)) {
         pyro_arg arg = {.name = ""};
+        uint32_t value;
+        if (pt2_take_value(reader, graph, tensor_before, tensor_after, &value)) {
+            if (value == PYRO_NO_VALUE)
+                return pt2_out_of_memory(reader);
+            if (!push_value(reader, value))
+                return false;
+            continue;
+        }
         if (!argument_at(reader, graph, &arg))
             return false;
         if (arg.kind == PYRO_ARG_TENSOR || arg.kind == PYRO_ARG_TENSORS) {

@@ -24,7 +24,7 @@ static const pyro_size *read_dims(pt2_reader *reader, bool are_sizes, size_t *ra
     }
     if (pt2_failed(reader))
         return NULL;
-    pyro_size *copy = pyro_arena_array(&reader->model->arena, *rank + 1, sizeof *copy);
+    pyro_size *copy = pyro_arena_array(&reader->model->arena, *rank, sizeof *copy);
     if (!copy) {
         pt2_out_of_memory(reader);
         return NULL;

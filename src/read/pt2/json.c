@@ -167,6 +167,8 @@ bool pt2_size_at(pt2_reader *reader, bool is_number, pyro_size *out)
             pyro_json_fail(reader->json, "expected a size");
         return false;
     }
+    if (pyro_json_take_integer(reader->json, "\"as_int\": ", "}", out))
+        return true;
     while (pt2_next_key(reader)) {
         if (PYRO_JSON_IS(reader->json, "as_int")) {
             if (!pt2_integer(reader, out, "a size"))

@@ -17,11 +17,12 @@ typedef struct program {
     const char *torch_version;
 } program;
 
-static bool add_parameter(pt2_reader *reader, pyro_role role, uint32_t value, const char *path)
+/* Adds the parameter whose path is in the reader. */
+static bool add_parameter(pt2_reader *reader, pyro_role role, uint32_t value)
 {
     pyro_model *model = reader->model;
-    const char *dot = strrchr(path, '.');
-    uint32_t id = pyro_intern_add(&model->parameter_paths, path, strlen(path));
+    const char *path = reader->path.data, *dot = strrchr(path, '.');
+    uint32_t id = pyro_intern_add(&model->parameter_paths, path, reader->path.length);
     if (id != PYRO_INTERN_NONE && id < model->parameter_count) {
         pyro_json_fail(reader->json, "weight '%.100s' is listed twice", path);
         return false;
@@ -32,11 +33,12 @@ static bool add_parameter(pt2_reader *reader, pyro_role role, uint32_t value, co
                    sizeof *model->parameters))
         return pt2_out_of_memory(reader);
     model->graph->values[value].role = (uint8_t)role;
-    model->parameters[model->parameter_count++] = (pyro_parameter){.path = path,
-                                                                   .value = value,
-                                                                   .module = owner,
-                                                                   .role = (uint8_t)role,
-                                                                   .tied_to = PYRO_NO_VALUE};
+    model->parameters[model->parameter_count++] = (pyro_parameter){
+        .path = pyro_intern_text(&model->parameter_paths, id),
+        .value = value,
+        .module = owner,
+        .role = (uint8_t)role,
+        .tied_to = PYRO_NO_VALUE};
     return true;
 }
 
@@ -63,6 +65,8 @@ static bool read_spec_value(pt2_reader *reader, uint32_t *value)
     pyro_json *json = reader->json;
     if (!pt2_expect(reader, PYRO_JSON_OBJECT, "the argument of an input"))
         return false;
+    if (pt2_take_value(reader, reader->model->graph, "\"name\": \"", "\"}", value))
+        return *value != PYRO_NO_VALUE || pt2_out_of_memory(reader);
     while (pt2_next_key(reader)) {
         if (PYRO_JSON_IS(json, "as_tensor")) {
             if (!read_spec_value(reader, value))
@@ -82,11 +86,23 @@ static bool read_spec_value(pt2_reader *reader, uint32_t *value)
     return !pt2_failed(reader);
 }
 
+/* Keeps the path of a weight in the reader until its object ends. */
+static bool read_path(pt2_reader *reader)
+{
+    size_t length;
+    if (!pt2_expect(reader, PYRO_JSON_STRING, "the path of a weight"))
+        return false;
+    const char *text = pyro_json_text(reader->json, &length);
+    pyro_buf_reset(&reader->path);
+    pyro_buf_add(&reader->path, text, length);
+    return !reader->path.failed || pt2_out_of_memory(reader);
+}
+
 /* Reads the object of "parameter", "user_input" and so on. */
 static bool read_spec(pt2_reader *reader, pyro_role role)
 {
     uint32_t value = PYRO_NO_VALUE;
-    const char *path = NULL;
+    bool has_path = false;
     if (!pt2_expect(reader, PYRO_JSON_OBJECT, "the description of an input"))
         return false;
     while (pt2_next_key(reader)) {
@@ -96,7 +112,7 @@ static bool read_spec(pt2_reader *reader, pyro_role role)
         else if (PYRO_JSON_IS(reader->json, "parameter_name") ||
                  PYRO_JSON_IS(reader->json, "buffer_name") ||
                  PYRO_JSON_IS(reader->json, "tensor_constant_name"))
-            good = pt2_text(reader, &path, "the path of a weight");
+            good = has_path = read_path(reader);
         else
             good = pt2_skip(reader);
         if (!good)
@@ -108,9 +124,9 @@ static bool read_spec(pt2_reader *reader, pyro_role role)
         return true; /* an input that is a number, not a tensor */
     if (role == PYRO_ROLE_INPUT)
         return add_input(reader, value);
-    if (!path)
+    if (!has_path)
         pyro_json_fail(reader->json, "a weight without a path");
-    return path && add_parameter(reader, role, value, path);
+    return has_path && add_parameter(reader, role, value);
 }
 
 static bool read_input_specs(pt2_reader *reader)
@@ -304,6 +320,8 @@ int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *er
     else
         status = check_program(&program, error);
     pyro_json_close(program.reader.json);
+    pyro_buf_free(&program.reader.path);
+    free(program.reader.args);
     free(program.reader.values);
     free(program.reader.integers);
     return status;

@@ -2,6 +2,7 @@
 #ifndef PYRO_READ_PT2_H
 #define PYRO_READ_PT2_H
 
+#include "base/containers/buf.h"
 #include "base/json/json.h"
 #include "base/zip/zip.h"
 #include "graph/model.h"
@@ -44,6 +45,9 @@ typedef struct pt2_reader {
     size_t value_count, value_capacity;
     pyro_arg_integer *integers;
     size_t integer_count, integer_capacity;
+    pyro_arg *args;
+    size_t arg_count, arg_capacity;
+    pyro_buf path;
 } pt2_reader;
 
 /* Steps (json.c). The value to read comes next, or for `_at` is the current token. */
@@ -71,6 +75,12 @@ bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
 bool pt2_extra(pt2_reader *reader, bool *has_ties);
 /* Finds a parameter by path; PYRO_NO_VALUE: not found. */
 uint32_t pt2_find_parameter(const pyro_model *model, const char *path, size_t length);
+/*
+ * Reads the rest of an object that is written as `before`, a name, `after`; false: it is written
+ * otherwise. The object is the current token. The value is PYRO_NO_VALUE if memory runs out.
+ */
+bool pt2_take_value(pt2_reader *reader, pyro_graph *graph, const char *before, const char *after,
+                    uint32_t *out);
 /* The values in a list of Arguments, flattened; the array comes next. */
 bool pt2_values(pt2_reader *reader, pyro_graph *graph, const uint32_t **out, uint32_t *count);
 

@@ -103,9 +103,9 @@ int pyro_write_layer_table(pyro_buf *buf, const pyro_cost *cost, const pyro_repo
     bool graph_order = options->verbose && options->top == 0;
     cost_layer_table layers = {0};
 
-    layers.rows = graph_order ? pyro_rows_in_order(rows, count)
-                              : pyro_rows_sorted(rows, count, options->sort);
     layers.count = graph_order ? count : pyro_rows_shown(options, count);
+    layers.rows = graph_order ? pyro_rows_in_order(rows, count)
+                              : pyro_rows_sorted(rows, count, layers.count, options->sort);
     if (!layers.rows && count > 0)
         return pyro_fail_memory(error);
     fit(&layers, options->width);

@@ -11,10 +11,11 @@ enum { PYRO_DEFAULT_TOP = 10 };
 const pyro_cost_row **pyro_rows_in_order(const pyro_cost_row *rows, size_t count);
 
 /*
- * Pointers to the rows, largest first; rows that are equal keep their order. The caller frees the
- * array; NULL when memory is out (or there are no rows).
+ * Pointers to the `shown` largest rows, largest first; rows that are equal keep their order. The
+ * caller frees the array; NULL when memory is out (or there are no rows).
  */
-const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, pyro_sort key);
+const pyro_cost_row **pyro_rows_sorted(const pyro_cost_row *rows, size_t count, size_t shown,
+                                       pyro_sort key);
 
 /* "FLOPs", "memory", ...: the name of the key in the title of a sorted table. */
 const char *pyro_sort_title(pyro_sort key);

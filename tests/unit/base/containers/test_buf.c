@@ -3,8 +3,10 @@
 
 #include "fail_alloc.h"
 #include "unit.h"
+#include <inttypes.h>
 #include <pyrometer/report.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 static void test_writes(void **state)
@@ -29,6 +31,27 @@ static void test_writes(void **state)
     assert_int_equal(strlen(buf.data), 48890);
     pyro_buf_free(&buf);
     assert_null(buf.data);
+}
+
+static void test_integers(void **state)
+{
+    (void)state;
+    int64_t value = 1;
+    for (int digits = 0; digits < 19; digits++, value = digits < 19 ? value * 10 : 0)
+        for (int64_t near = -1; near <= 1; near++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                char expected[32];
+                pyro_buf buf = PYRO_BUF_INIT;
+                snprintf(expected, sizeof expected, "%" PRId64, sign * (value + near));
+                pyro_buf_add_integer(&buf, sign * (value + near));
+                assert_string_equal(buf.data, expected);
+                pyro_buf_free(&buf);
+            }
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_buf_add_integer(&buf, INT64_MIN);
+    pyro_buf_add_integer(&buf, INT64_MAX);
+    assert_string_equal(buf.data, "-92233720368547758089223372036854775807");
+    pyro_buf_free(&buf);
 }
 
 static void test_reserve(void **state)
@@ -104,6 +127,7 @@ static void test_grow(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_writes),
+    cmocka_unit_test(test_integers),
     cmocka_unit_test(test_reserve),
     cmocka_unit_test(test_detach_of_nothing),
     cmocka_unit_test(test_failure_is_remembered),

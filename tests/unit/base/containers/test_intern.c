@@ -30,6 +30,35 @@ static void test_ids_count_up(void **state)
     pyro_arena_free(&arena);
 }
 
+/* Ids do not depend on what an order predicts: in order, with names left out, backwards, new ones. */
+static void test_ordered(void **state)
+{
+    (void)state;
+    pyro_arena arena;
+    pyro_intern table;
+    pyro_intern_order order = {0};
+    pyro_arena_init(&arena);
+    pyro_intern_init(&table, &arena);
+    assert_int_equal(pyro_intern_find_ordered(&table, &order, "n0", 2), PYRO_INTERN_NONE);
+    static const int steps[] = {1, 1, 3, 7, -1};
+    for (size_t round = 0; round < sizeof steps / sizeof *steps; round++)
+        for (int i = steps[round] < 0 ? 2999 : 0; i >= 0 && i < 3000; i += steps[round]) {
+            char text[32], other[32];
+            int length = snprintf(text, sizeof text, "n%d", i);
+            int other_length = snprintf(other, sizeof other, "n%d", i * 31 % 3000);
+            assert_int_equal(pyro_intern_add_ordered(&table, &order, text, (size_t)length),
+                             (uint32_t)i);
+            assert_int_equal(pyro_intern_find_ordered(&table, &order, other, (size_t)other_length),
+                             pyro_intern_find(&table, other, (size_t)other_length));
+        }
+    assert_int_equal(table.count, 3000);
+    assert_int_equal(pyro_intern_find_ordered(&table, &order, "n3000", 5), PYRO_INTERN_NONE);
+    assert_int_equal(pyro_intern_add_ordered(&table, &order, "n", UINT32_MAX), PYRO_INTERN_NONE);
+    assert_int_equal(pyro_intern_find_ordered(&table, &order, "n", UINT32_MAX), PYRO_INTERN_NONE);
+    pyro_intern_free(&table);
+    pyro_arena_free(&arena);
+}
+
 static void test_lengths_and_nuls(void **state)
 {
     (void)state;
@@ -82,6 +111,7 @@ static void test_without_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_ids_count_up),
+    cmocka_unit_test(test_ordered),
     cmocka_unit_test(test_lengths_and_nuls),
     cmocka_unit_test(test_without_memory),
 };

@@ -389,6 +389,77 @@ static void test_source_failure_wins(void **state)
     }
 }
 
+/* Reads an array of objects by the shortcuts, else token by token; `taken` counts the shortcuts. */
+static char *trace_taken(const char *text, size_t window, const pyro_json_options *base,
+                         size_t *taken)
+{
+    pyro_json_options options = base ? *base : (pyro_json_options){0};
+    options.window_bytes = window;
+    piece_source source = pieces_of(text, strlen(text), 7);
+    pyro_json *json;
+    pyro_buf out = PYRO_BUF_INIT;
+    assert_int_equal(pyro_json_open(&json, &source.head, &options, NULL), PYRO_OK);
+    *taken = 0;
+    for (pyro_json_kind kind; (kind = pyro_json_next(json)) > PYRO_JSON_END;) {
+        const char *name;
+        size_t length;
+        int64_t integer;
+        if (pyro_json_take_text(json, "\"a\": {\"b\": \"", "\"}}", &name, &length)) {
+            assert_int_equal(pyro_json_current(json), PYRO_JSON_OBJECT_END);
+            pyro_buf_addf(&out, "%.*s %zu\n", (int)length, name, pyro_json_depth(json));
+            ++*taken;
+        } else if (pyro_json_take_integer(json, "\"n\": ", "}", &integer)) {
+            pyro_buf_addf(&out, "%lld %zu\n", (long long)integer, pyro_json_depth(json));
+            ++*taken;
+        } else if (kind == PYRO_JSON_STRING) {
+            name = pyro_json_text(json, &length);
+            pyro_buf_addf(&out, "%.*s %zu\n", (int)length, name, pyro_json_depth(json) - 2);
+        } else if (kind == PYRO_JSON_NUMBER) {
+            assert_true(pyro_json_int(json, &integer));
+            pyro_buf_addf(&out, "%lld %zu\n", (long long)integer, pyro_json_depth(json) - 1);
+        }
+    }
+    pyro_buf_addf(&out, "%d", pyro_json_status(json));
+    pyro_json_close(json);
+    return pyro_buf_detach(&out, NULL);
+}
+
+/* The shortcuts give what the tokens give, wherever the window ends, and leave errors to those. */
+static void test_shortcuts(void **state)
+{
+    (void)state;
+    static const char text[] = "[{\"a\": {\"b\": \"one\"}}, {\"n\": 120}, {\"a\":{\"b\":\"two\"}},"
+                               "{\"n\":  3}, {\"a\": {\"b\": \"t\\u0068ree\"}}, {\"n\": 0},"
+                               " {\"n\": -4}, {\"n\": 1234567890123456789}]";
+    static const char expected[] = "one 1\n120 1\ntwo 1\n3 1\nthree 1\n0 1\n-4 1\n"
+                                   "1234567890123456789 1\n0";
+    size_t taken;
+    for (size_t window = 64; window < 200; window++) {
+        char *got = trace_taken(text, window, NULL, &taken);
+        assert_string_equal(got, expected);
+        free(got);
+    }
+    char *whole = trace_taken(text, 4096, NULL, &taken);
+    free(whole);
+    static const char *const bad[] = {
+        "[{\"n\": 01}]",
+        "[{\"n\": 1.5e}]",
+        "[{\"a\": {\"b\": \"x\"}]",
+        "[{\"a\": {\"b\": \"x}}",
+        "[{\"a\": {\"b\": \"\xff\"}}]",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *got = trace_taken(bad[i], 4096, NULL, &taken);
+        assert_int_equal(taken, 0);
+        assert_string_equal(strrchr(got, '\n') ? strrchr(got, '\n') + 1 : got, "-3");
+        free(got);
+    }
+    pyro_json_options flat = {.max_depth = 2};
+    char *deep = trace_taken("[{\"a\": {\"b\": \"x\"}}]", 4096, &flat, &taken);
+    assert_int_equal(taken, 0);
+    free(deep);
+}
+
 static void test_fail(void **state)
 {
     (void)state;
@@ -476,6 +547,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_skip_errors),
     cmocka_unit_test(test_skipped_string_needs_no_room),
     cmocka_unit_test(test_source_failure_wins),
+    cmocka_unit_test(test_shortcuts),
     cmocka_unit_test(test_fail),
     cmocka_unit_test(test_number_text_keeps_what_follows),
     cmocka_unit_test(test_without_memory),

@@ -98,6 +98,24 @@ static void test_strings(void **state)
     expect_written("\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
+static void test_repeated_numbers(void **state)
+{
+    (void)state;
+    pyro_buf buf = PYRO_BUF_INIT;
+    pyro_json_writer writer;
+    pyro_json_writer_init(&writer, &buf, 0);
+    pyro_json_begin_array(&writer);
+    for (int round = 0; round < 2; round++)
+        for (int i = -3; i < 4; i++) {
+            pyro_json_number(&writer, i / 2.0);
+            pyro_json_number(&writer, -0.0);
+        }
+    pyro_json_end_array(&writer);
+    assert_string_equal(buf.data, "[-1.5,-0,-1,-0,-0.5,-0,0,-0,0.5,-0,1,-0,1.5,-0,"
+                                  "-1.5,-0,-1,-0,-0.5,-0,0,-0,0.5,-0,1,-0,1.5,-0]");
+    pyro_buf_free(&buf);
+}
+
 static void expect_number(double value, const char *expected)
 {
     pyro_buf buf = PYRO_BUF_INIT;
@@ -191,9 +209,10 @@ static void test_round_trip(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_one_line), cmocka_unit_test(test_indented),
-    cmocka_unit_test(test_strings),  cmocka_unit_test(test_special_places),
-    cmocka_unit_test(test_numbers),  cmocka_unit_test(test_round_trip),
+    cmocka_unit_test(test_one_line),         cmocka_unit_test(test_indented),
+    cmocka_unit_test(test_strings),          cmocka_unit_test(test_special_places),
+    cmocka_unit_test(test_repeated_numbers), cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_round_trip),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

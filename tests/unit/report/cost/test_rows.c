@@ -22,12 +22,14 @@ static pyro_cost_row make_row(const char *name, int64_t flops, int64_t bytes, in
 static void check_order(const pyro_cost_row *rows, size_t count, pyro_sort key,
                         const char *expected)
 {
-    const pyro_cost_row **sorted = pyro_rows_sorted(rows, count, key);
+    for (size_t shown = 1; shown <= count; shown++) {
+        const pyro_cost_row **sorted = pyro_rows_sorted(rows, count, shown, key);
 
-    assert_non_null(sorted);
-    for (size_t i = 0; i < count; i++)
-        assert_int_equal(sorted[i]->name[0], expected[i]);
-    free(sorted);
+        assert_non_null(sorted);
+        for (size_t i = 0; i < shown; i++)
+            assert_int_equal(sorted[i]->name[0], expected[i]);
+        free(sorted);
+    }
 }
 
 static void test_sorting(void **state)
@@ -45,7 +47,7 @@ static void test_sorting(void **state)
     check_order(rows, 4, PYRO_SORT_BYTES, "bacd");
     check_order(rows, 4, PYRO_SORT_PARAMS, "cabd");
     check_order(rows, 4, PYRO_SORT_AI, "cbad");
-    assert_null(pyro_rows_sorted(rows, 0, PYRO_SORT_FLOPS));
+    assert_null(pyro_rows_sorted(rows, 0, 0, PYRO_SORT_FLOPS));
 }
 
 static void test_shown(void **state)
