@@ -13,6 +13,8 @@ enum {
     GGUF_MAX_NAME = 1 << 16,
     GGUF_MAX_DIMS = 4,
     GGUF_MAX_NESTING = 4,
+    GGUF_MAX_ITEMS = 1 << 24, /* of arrays of strings, in all: a sparse file has room for more */
+    GGUF_MAX_ALIGNMENT = 1 << 20,
     WINDOW_BYTES = 1 << 16
 };
 
@@ -53,6 +55,9 @@ typedef struct cursor {
     size_t length;
     unsigned char *window;
     int status;
+    uint64_t items; /* of arrays that were read one by one */
+    int64_t used_bytes, data_end; /* of all tensors; the end of the last, behind the header */
+    const char *last;             /* the name of that tensor */
     pyro_gguf content;
 } cursor;
 
@@ -133,6 +138,8 @@ static bool skip_value(cursor *c, uint64_t type, int nesting)
     if (item < VALUE_TYPES && value_bytes[item])
         return count > (uint64_t)INT64_MAX / 8 ? fail(c, "an array is too long")
                                                : skip(c, count * value_bytes[item]);
+    if (count > GGUF_MAX_ITEMS || (c->items += count) > GGUF_MAX_ITEMS)
+        return fail(c, "an array is too long");
     for (uint64_t i = 0; i < count; i++)
         if (!skip_value(c, item, nesting + 1))
             return false;
@@ -203,6 +210,39 @@ static bool measure(cursor *c, uint64_t type, pyro_stored *stored, uint64_t fast
     return true;
 }
 
+/* Remembers how far the data of the tensors reach. */
+static bool place(cursor *c, const pyro_stored *stored, uint64_t offset)
+{
+    int64_t end;
+    if (offset > INT64_MAX || __builtin_add_overflow((int64_t)offset, stored->bytes, &end) ||
+        __builtin_add_overflow(c->used_bytes, stored->bytes, &c->used_bytes))
+        return fail(c, "the offset of a tensor does not fit in 64 bits");
+    if (end > c->data_end) {
+        c->data_end = end;
+        c->last = stored->name;
+    }
+    return true;
+}
+
+/* The data begin after the header, aligned; a download that broke off ends before they do. */
+static bool check_data(cursor *c)
+{
+    int64_t alignment = hf_number(&c->content.numbers, "general.alignment", 32), begin, end;
+    if (alignment < 1 || alignment > GGUF_MAX_ALIGNMENT || alignment & (alignment - 1))
+        return fail(c, "the alignment is not a power of two");
+    if (!c->data_end)
+        return true;
+    begin = (c->at + alignment - 1) & -alignment;
+    if (__builtin_add_overflow(begin, c->data_end, &end) || end > c->source->size) {
+        c->status = pyro_fail(c->error, PYRO_ERROR_FORMAT,
+                              "tensor '%.100s' ends behind the end of the file, which has %" PRId64
+                              " bytes: it is truncated",
+                              c->last, c->source->size);
+        return false;
+    }
+    return c->used_bytes <= c->source->size - begin || fail(c, "tensors overlap");
+}
+
 static bool read_tensor(cursor *c, pyro_model *model)
 {
     pyro_stored stored = {.name = NULL};
@@ -225,7 +265,7 @@ static bool read_tensor(cursor *c, pyro_model *model)
     stored.rank = (size_t)rank;
     stored.dims = dims;
     if (!take_number(c, 4, &type) || !take_number(c, 8, &offset) ||
-        !measure(c, type, &stored, fastest))
+        !measure(c, type, &stored, fastest) || !place(c, &stored, offset))
         return false;
     if (!pyro_grow(&c->content.tensors, &c->content.tensor_capacity, c->content.tensor_count + 1,
                    sizeof *c->content.tensors))
@@ -255,6 +295,8 @@ static bool read_file(cursor *c, pyro_model *model)
     for (uint64_t i = 0; i < tensors; i++)
         if (!read_tensor(c, model))
             return false;
+    if (!check_data(c))
+        return false;
     const char *architecture = c->content.architecture;
     model->source = pyro_arena_format(&model->arena, "gguf%s%.60s", *architecture ? ", " : "",
                                       architecture);

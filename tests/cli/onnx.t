@@ -143,6 +143,17 @@ $ for file in onnx/bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong ex
 pyrometer: onnx/bad-1-truncated.onnx: the file ends inside a field of 2104 bytes: it is truncated or damaged (at byte 13)
 pyrometer: onnx/bad-10-mismatch.onnx: 'y' (onnx.MatMul): the inputs do not match: [2, 2], [3, 2] (at byte 17)
 pyrometer: onnx/bad-11-no-graph.onnx: an ONNX file without a graph (at byte 0)
+pyrometer: onnx/bad-12-block.onnx: 'y' (onnx.DepthToSpace): 'blocksize' must be 1 or more: [1, 4, 8, 8] (at byte 17)
+pyrometer: onnx/bad-12-dilation.onnx: 'y' (onnx.Conv.2d): 'dilation' has -1, which must be 1 or more: [1, 4, 8, 8], [4, 4, 3, 3] (at byte 18)
+pyrometer: onnx/bad-12-groups.onnx: 'y' (onnx.ConvTranspose.2d): 'groups' must be 1 or more: [1, 4, 8, 8], [4, 4, 3, 3] (at byte 18)
+pyrometer: onnx/bad-12-kernel.onnx: 'y' (onnx.AveragePool.2d): 'kernel_size' has 0, which must be 1 or more: [1, 4, 8, 8] (at byte 17)
+pyrometer: onnx/bad-12-loop.onnx: 'y' (onnx.Loop): its body runs 4611686018427387904 times, more than 2^32: [], [], [2, 2] (at byte 19)
+pyrometer: onnx/bad-12-padding.onnx: 'y' (onnx.Conv.2d): the padding is negative or too large: [1, 4, 8, 8], [4, 4, 3, 3] (at byte 18)
+pyrometer: onnx/bad-12-pool.onnx: 'y' (onnx.MaxPool.2d): 'stride' has 0, which must be 1 or more: [1, 4, 8, 8] (at byte 17)
+pyrometer: onnx/bad-12-reshape.onnx: 'y' (onnx.Reshape): a size of its output is negative or does not fit in 64 bits: [2, 2], [2] (at byte 17)
+pyrometer: onnx/bad-12-shape.onnx: 'r' (onnx.RandomNormal): a size of its output is negative or does not fit in 64 bits (at byte 17)
+pyrometer: onnx/bad-12-stride.onnx: 'y' (onnx.Conv.2d): 'stride' has 0, which must be 1 or more: [1, 4, 8, 8], [4, 4, 3, 3] (at byte 18)
+pyrometer: onnx/bad-12-tile.onnx: 'y' (onnx.Tile): a size of its output is negative or does not fit in 64 bits: [2, 2], [2] (at byte 17)
 pyrometer: onnx/bad-2-cycle.onnx: 'b' is used before it is made: the graph is cyclic or damaged (at byte 20)
 pyrometer: onnx/bad-3-made-twice.onnx: 'y' is made twice (at byte 36)
 pyrometer: onnx/bad-4-recursive-function.onnx: function 'Again' calls itself (at byte 108)
@@ -219,7 +230,7 @@ Next:
 $ pyrometer cost weights/good-2.gguf | grep -A9 "Notes"
 Notes:
   - stored as Q4_K: 1 tensors, 2048 values, 1.13 KiB (4.5 bits per value)
-  - stored as Q6_K: 1 tensors, 65536 values, 52.5 KiB (6.562 bits per value)
+  - stored as Q6_K: 1 tensors, 4096 values, 3.28 KiB (6.562 bits per value)
   - stored as F32: 1 tensors, 256 values, 1.00 KiB (32 bits per value)
   - the file has weights but no graph: parameters and bytes are known, MACs and
     FLOPs are not
@@ -230,13 +241,16 @@ Next:
 
 $ pyrometer cost weights/good-3-graph.gguf --seq 16 | grep -E "Model:|MACs:|Parameters:"
   Model:                good-3-graph (gguf, llama)
-  Total MACs:           9.98 M (9,977,856)
-  Parameters:           641.8 k (641,792), 402.8 KiB
+  Total MACs:           725.0 k (724,992)
+  Parameters:           49.86 k (49,856), 36.2 KiB
 
 $ for file in weights/bad-*; do pyrometer cost $file; test $? = 2 || echo "wrong exit code"; done
 pyrometer: weights/bad-1-truncated.safetensors: tensor 'model.layers.0.mlp.down_proj.weight' ends behind the end of the file: it is truncated
 pyrometer: weights/bad-10-storage.pth:m/data.pkl: a tensor of an unknown type (at byte 224)
 pyrometer: weights/bad-11-sizes.pth:m/data.pkl: tensor 'w' is too large
+pyrometer: weights/bad-12-data.gguf: tensor 'output_norm.weight' ends behind the end of the file, which has 4952 bytes: it is truncated
+pyrometer: weights/bad-13-overlap.gguf: tensors overlap (at byte 400)
+pyrometer: weights/bad-14-alignment.gguf: the alignment is not a power of two (at byte 400)
 pyrometer: weights/bad-2-header.safetensors: a safetensors header of 1048576 bytes, in a file of 32 bytes
 pyrometer: weights/bad-3-offsets.safetensors: tensor 'a': its offsets do not match its shape
 pyrometer: weights/bad-4-overlap.safetensors: tensors overlap
@@ -244,7 +258,7 @@ pyrometer: weights/bad-5-type.safetensors: expected a known type of a tensor, go
 pyrometer: weights/bad-6-truncated.gguf: the file ends inside its header: it is truncated or damaged (at byte 200)
 pyrometer: weights/bad-7-unknown-type.gguf: tensor 'w' has the unknown type 99 of ggml
 pyrometer: weights/bad-8-version.gguf: a GGUF file of version 9; versions 2 and 3 can be read
-pyrometer: weights/bad-9-blocks.gguf: a tensor whose rows are not whole blocks (at byte 234)
+pyrometer: weights/bad-9-blocks.gguf: a tensor whose rows are not whole blocks (at byte 267)
 
 # A folder with a configuration: no Python is started.
 $ cd $TMP && mkdir tiny && echo '{"model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100, "torch_dtype": "bfloat16"}' > tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny --seq 16 --format csv | head -4
@@ -280,3 +294,13 @@ pyrometer: tiny: the configuration lacks a valid 'head_dim', which the model typ
 $ cd $TMP && echo '{"model_type": "llama", "hidden_size": 64}' > tiny/config.json && pyrometer cost tiny
 pyrometer: tiny: the configuration lacks a valid 'num_hidden_layers', which the model type 'llama' needs
 [2]
+
+# Fields of experts that are missing, 0 or absurd.
+$ cd $TMP && for experts in '"moe_intermediate_size": 32' '"num_experts": 0' '"num_experts": 1099511627776' '"num_experts": 4, "num_experts_per_tok": 0' '"num_experts": 4, "num_experts_per_tok": 5, "moe_intermediate_size": 32' '"num_experts": 4, "num_experts_per_tok": 2' '"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 0'; do echo "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"head_dim\": 16, \"intermediate_size\": 96, \"vocab_size\": 100, $experts}" > tiny/config.json; pyrometer cost tiny; test $? = 2 || echo "wrong exit code"; done
+pyrometer: tiny: the configuration lacks a valid 'num_local_experts', which the model type 'qwen3_moe' needs
+pyrometer: tiny: 'num_experts' of the configuration is 0; the model type 'qwen3_moe' needs a number from 1 to 2^31 - 2
+pyrometer: tiny: 'num_experts' of the configuration is 1099511627776; the model type 'qwen3_moe' needs a number from 1 to 2^31 - 2
+pyrometer: tiny: 'num_experts_per_tok' of the configuration is 0; the model type 'qwen3_moe' needs a number from 1 to 2^31 - 2
+pyrometer: tiny: the configuration has 4 experts, of which 5 are chosen
+pyrometer: tiny: the configuration lacks a valid 'moe_intermediate_size', which the model type 'qwen3_moe' needs
+pyrometer: tiny: 'moe_intermediate_size' of the configuration is 0; the model type 'qwen3_moe' needs a number from 1 to 2^31 - 2

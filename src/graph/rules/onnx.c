@@ -84,7 +84,9 @@ bool pyro_rule_packed_attention(pyro_call *call, pyro_price *price)
         attend(call, price, rows, keys, query->dims[3], value ? last_dim(value) : query->dims[3]);
         return true;
     }
-    int64_t parts = key ? heads : heads + 2 * shared;
+    int64_t parts = key ? heads : pyro_plus(call, heads, pyro_times(call, 2, shared));
+    if (parts < 1)
+        return false;
     int64_t dim = query->dims[2] / parts;
     int64_t value_dim = value && value->rank == 3   ? last_dim(value) / shared
                         : value && value->rank == 4 ? last_dim(value)

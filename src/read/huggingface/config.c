@@ -238,6 +238,14 @@ int hf_need(const hf_config *config, const char *const *names, int64_t *out)
     *out = hf_integer(config, names, 0);
     if (*out > 0 && *out < INT32_MAX)
         return PYRO_OK;
+    for (size_t i = 0; names[i]; i++) {
+        const hf_entry *entry = hf_find(config, names[i]);
+        if (entry && entry->kind == HF_INTEGER)
+            return pyro_fail(config->error, PYRO_ERROR_FORMAT,
+                             "'%s' of the configuration is %lld; the model type '%.60s' needs a "
+                             "number from 1 to 2^31 - 2",
+                             names[i], (long long)entry->integer, config->model_type);
+    }
     return pyro_fail(config->error, PYRO_ERROR_FORMAT,
                      "the configuration lacks a valid '%s', which the model type '%.60s' needs",
                      names[0], config->model_type);

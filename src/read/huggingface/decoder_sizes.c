@@ -70,6 +70,18 @@ static int check_experts(const hf_decoder *d)
                      (long long)d->experts, (long long)d->chosen);
 }
 
+/* Types whose experts have a width of their own; a default of transformers is never assumed. */
+static bool has_own_width(const hf_decoder *d)
+{
+    return d->traits & HF_MLA || !strncmp(d->config->model_type, "qwen", 4);
+}
+
+static bool has_shared_expert(const hf_decoder *d)
+{
+    return !strcmp(d->config->model_type, "qwen2_moe") ||
+           !strcmp(d->config->model_type, "qwen3_next");
+}
+
 static int read_experts(hf_decoder *d)
 {
     static const char *const experts[] = {"num_local_experts", "n_routed_experts", "num_experts",
@@ -77,6 +89,8 @@ static int read_experts(hf_decoder *d)
     static const char *const chosen[] = {"num_experts_per_tok", "top_k_experts", "moe_top_k",
                                          "num_experts_per_token", NULL};
     static const char *const inner[] = {"moe_intermediate_size", "intermediate_size", NULL};
+    static const char *const own_inner[] = {"moe_intermediate_size", NULL};
+    static const char *const shared_inner[] = {"shared_expert_intermediate_size", NULL};
     static const char *const dense_inner[] = {"intermediate_size_mlp", NULL};
     const hf_config *c = d->config;
     d->every = 1;
@@ -89,7 +103,9 @@ static int read_experts(hf_decoder *d)
     if (status == PYRO_OK)
         status = hf_need(c, chosen, &d->chosen);
     if (status == PYRO_OK)
-        status = hf_need(c, inner, &d->expert_inner);
+        status = hf_need(c, has_own_width(d) ? own_inner : inner, &d->expert_inner);
+    if (status == PYRO_OK && has_shared_expert(d))
+        status = hf_need(c, shared_inner, &d->shared_inner);
     int64_t shared = hf_number(c, "n_shared_experts", 0);
     d->shared_inner = shared >= 0 && shared <= MOST_HEADS ? shared * d->expert_inner : -1;
     if (!d->shared_inner)

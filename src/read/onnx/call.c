@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "read/onnx/infer.h"
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -73,16 +74,48 @@ int onnx_axis(int64_t axis, size_t rank)
     return axis >= 0 && axis < (int64_t)rank ? (int)axis : -1;
 }
 
+/* The result for sizes of which one is open or invalid. */
+static int64_t open_result(int64_t a, int64_t b)
+{
+    return a == ONNX_INVALID || b == ONNX_INVALID ? ONNX_INVALID : ONNX_UNKNOWN;
+}
+
 int64_t onnx_times(int64_t a, int64_t b)
 {
     int64_t product;
-    return a < 0 || b < 0 || !pyro_mul_i64(a, b, &product) ? ONNX_UNKNOWN : product;
+    if (a < 0 || b < 0)
+        return open_result(a, b);
+    return pyro_mul_i64(a, b, &product) ? product : ONNX_INVALID;
 }
 
 int64_t onnx_plus(int64_t a, int64_t b)
 {
     int64_t sum;
-    return a < 0 || b < 0 || !pyro_add_i64(a, b, &sum) ? ONNX_UNKNOWN : sum;
+    if (a < 0 || b < 0)
+        return open_result(a, b);
+    return pyro_add_i64(a, b, &sum) ? sum : ONNX_INVALID;
+}
+
+int64_t onnx_size(int64_t number)
+{
+    return number >= 0 || number == ONNX_UNKNOWN ? number : ONNX_INVALID;
+}
+
+int64_t onnx_real_size(double number)
+{
+    if (isnan(number))
+        return ONNX_UNKNOWN;
+    return number >= 0 && number < 0x1p62 ? (int64_t)number : ONNX_INVALID;
+}
+
+bool onnx_positive(onnx_call *call, const char *name, int64_t otherwise, int64_t *out)
+{
+    char what[80];
+    *out = onnx_integer(call, name, otherwise);
+    if (*out > 0)
+        return true;
+    snprintf(what, sizeof what, "'%.40s' must be 1 or more", name);
+    return onnx_mismatch(call, what);
 }
 
 bool onnx_broadcast(const onnx_shape *a, const onnx_shape *b, int64_t *dims, size_t *rank)
@@ -118,8 +151,8 @@ bool onnx_mismatch(onnx_call *call, const char *what)
     }
     bool open = call->inference->model->exprs.symbol_count > 0;
     call->status = pyro_fail_at(call->inference->error, PYRO_ERROR_ARGUMENT, call->node->offset,
-                                "'%.100s' (%.60s): %s: %s%s", call->node->name, call->node->target,
-                                what, shapes,
+                                "'%.100s' (%.60s): %s%s%s%s", call->node->name, call->node->target,
+                                what, *shapes ? ": " : "", shapes,
                                 open ? "; set the sizes that the file leaves open with "
                                        "--input-shape or --size"
                                      : "");
@@ -216,6 +249,10 @@ bool onnx_out(onnx_call *call, size_t output, uint8_t dtype, size_t rank, const 
 {
     if (output >= call->node->output_count || call->node->outputs[output] == PYRO_NO_VALUE)
         return true;
+    for (size_t d = 0; d < rank; d++)
+        if (dims[d] == ONNX_INVALID)
+            return onnx_mismatch(call,
+                                 "a size of its output is negative or does not fit in 64 bits");
     return onnx_set_value(call->inference, call->graph, call->node->outputs[output], dtype, rank,
                           dims);
 }

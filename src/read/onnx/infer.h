@@ -57,8 +57,15 @@ bool onnx_out(onnx_call *call, size_t output, uint8_t dtype, size_t rank, const 
 bool onnx_out_like(onnx_call *call, size_t output, uint8_t dtype, const onnx_shape *like);
 /* The axis of an integer that may count from the end; -1: invalid. */
 int onnx_axis(int64_t axis, size_t rank);
-int64_t onnx_times(int64_t a, int64_t b); /* ONNX_UNKNOWN if one is open or it overflows */
+/* ONNX_UNKNOWN if one is open, ONNX_INVALID if one is invalid or the result does not fit. */
+int64_t onnx_times(int64_t a, int64_t b);
 int64_t onnx_plus(int64_t a, int64_t b);
+/* A number of the file as a size: unknown stays unknown, a negative one is invalid. */
+int64_t onnx_size(int64_t number);
+/* A real number as a size, rounded down; ONNX_UNKNOWN if it is not a number. */
+int64_t onnx_real_size(double number);
+/* An attribute that must be 1 or more; else fails inference. */
+bool onnx_positive(onnx_call *call, const char *name, int64_t otherwise, int64_t *out);
 /* Broadcasts two shapes; false if they do not match. */
 bool onnx_broadcast(const onnx_shape *a, const onnx_shape *b, int64_t *dims, size_t *rank);
 bool onnx_mismatch(onnx_call *call, const char *what); /* fails inference; returns false */

@@ -26,6 +26,8 @@ enum {
 
 /* An unknown integer. The smallest number itself is a bound of slices in real files. */
 #define ONNX_UNKNOWN (INT64_MIN + 77)
+/* A size that is negative or does not fit in 64 bits: an output of that size is an error. */
+#define ONNX_INVALID (INT64_MIN + 78)
 
 /* The values of a small tensor: one of both lists is set; unknown items are ONNX_UNKNOWN or NaN. */
 typedef struct onnx_values {

@@ -1,7 +1,11 @@
 /* Shapes of If, Loop and Scan: their bodies are inferred with the shapes that go in. */
 #include "read/onnx/infer.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#define MOST_TRIPS (INT64_C(1) << 32)
 
 static onnx_graph *body_of(const onnx_call *call, const char *name)
 {
@@ -21,6 +25,16 @@ static void set_literal(const onnx_call *call, const char *name, int64_t value)
 static void set_trip_count(const onnx_call *call, int64_t count)
 {
     set_literal(call, "trip_count", count);
+}
+
+/* A loop that runs for years is no model: its cost would be a number without a meaning. */
+static bool check_trip_count(onnx_call *call, int64_t count)
+{
+    char what[80];
+    if (count <= MOST_TRIPS)
+        return true;
+    snprintf(what, sizeof what, "its body runs %" PRId64 " times, more than 2^32", count);
+    return onnx_mismatch(call, what);
 }
 
 /* Where two shapes of the same rank differ, the size is open. */
@@ -181,6 +195,8 @@ bool onnx_shape_loop(onnx_call *call)
                             runs_on(call, body)
                         ? most->integers[0]
                         : -1;
+    if (!check_trip_count(call, count))
+        return false;
     set_trip_count(call, count);
     for (size_t i = 0; good && i < carried && i + 2 < body->graph->input_count; i++) {
         onnx_shape shape;
@@ -222,7 +238,7 @@ bool onnx_shape_scan(onnx_call *call)
         item = (onnx_shape){true, (uint8_t)(input->rank - 1), input->dtype, dims, NULL};
         good = set_input(call, body, i, &item);
     }
-    if (!good || !call->inference->infer_body(call, body))
+    if (!good || !check_trip_count(call, count) || !call->inference->infer_body(call, body))
         return false;
     set_trip_count(call, count);
     for (size_t i = 0; i < states; i++) {

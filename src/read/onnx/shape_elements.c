@@ -171,16 +171,19 @@ bool onnx_shape_shaped(onnx_call *call)
     const int64_t *items;
     size_t count;
     uint8_t dtype = onnx_dtype(onnx_integer(call, "dtype", 1));
-    return onnx_list(call, "shape", SIZE_MAX, &items, &count) && count <= PYRO_MAX_RANK &&
-           onnx_out(call, 0, dtype, count, items);
+    int64_t dims[PYRO_MAX_RANK];
+    if (!onnx_list(call, "shape", SIZE_MAX, &items, &count) || count > PYRO_MAX_RANK)
+        return false;
+    for (size_t d = 0; d < count; d++)
+        dims[d] = onnx_size(items[d]);
+    return onnx_out(call, 0, dtype, count, dims);
 }
 
 bool onnx_shape_window(onnx_call *call)
 {
     const onnx_values *size = onnx_in_values(call, 0);
-    int64_t dim = size && size->integers && size->count == 1 && size->integers[0] >= 0
-                      ? size->integers[0]
-                      : ONNX_UNKNOWN;
+    int64_t dim = size && size->integers && size->count == 1 ? onnx_size(size->integers[0])
+                                                             : ONNX_UNKNOWN;
     return onnx_out(call, 0, onnx_dtype(onnx_integer(call, "output_datatype", 1)), 1, &dim);
 }
 
@@ -205,9 +208,12 @@ bool onnx_shape_top_k(onnx_call *call)
         return false;
     pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     int64_t given = onnx_integer(call, "k", -1);
-    dims[axis] = given >= 0                                            ? given
-                 : k && k->integers && k->count && k->integers[0] >= 0 ? k->integers[0]
-                                                                       : ONNX_UNKNOWN;
+    int64_t size = dims[axis];
+    dims[axis] = given >= 0                     ? given
+                 : k && k->integers && k->count ? onnx_size(k->integers[0])
+                                                : ONNX_UNKNOWN;
+    if (size >= 0 && dims[axis] > size)
+        return onnx_mismatch(call, "'k' is larger than the dim");
     return onnx_out(call, 0, input->dtype, input->rank, dims) &&
            onnx_out(call, 1, PYRO_DTYPE_INT64, input->rank, dims);
 }
@@ -223,12 +229,11 @@ bool onnx_shape_one_hot(onnx_call *call)
     if (axis < 0)
         return onnx_mismatch(call, "an axis is invalid");
     bool known = depth && depth->count == 1;
-    bool fits = known && depth->reals && depth->reals[0] >= 0 && depth->reals[0] < 1e15;
-    int64_t size = known && depth->integers ? depth->integers[0]
-                   : fits                   ? (int64_t)depth->reals[0]
+    int64_t size = known && depth->integers ? onnx_size(depth->integers[0])
+                   : known && depth->reals  ? onnx_real_size(depth->reals[0])
                                             : ONNX_UNKNOWN;
     for (int d = 0, from = 0; d <= indices->rank; d++)
-        dims[d] = d == axis ? (size < 0 ? ONNX_UNKNOWN : size) : indices->dims[from++];
+        dims[d] = d == axis ? size : indices->dims[from++];
     return onnx_out(call, 0, values->dtype, indices->rank + 1u, dims);
 }
 
@@ -236,6 +241,6 @@ bool onnx_shape_multinomial(onnx_call *call)
 {
     const onnx_shape *input = onnx_in(call, 0);
     int64_t dims[2] = {input && input->rank == 2 ? input->dims[0] : ONNX_UNKNOWN,
-                       onnx_integer(call, "sample_size", 1)};
+                       onnx_size(onnx_integer(call, "sample_size", 1))};
     return input && onnx_out(call, 0, onnx_dtype(onnx_integer(call, "dtype", 6)), 2, dims);
 }

@@ -51,8 +51,8 @@ bool onnx_shape_reshape(onnx_call *call)
             dims[d] = d < input->rank ? input->dims[d] : ONNX_UNKNOWN;
         else if (wanted[d] == -1)
             rest = (int)d;
-        else if (wanted[d] < 0)
-            dims[d] = ONNX_UNKNOWN;
+        else
+            dims[d] = onnx_size(wanted[d]);
         if (rest != (int)d)
             product = onnx_times(product, dims[d]);
     }
@@ -196,8 +196,9 @@ bool onnx_shape_split(onnx_call *call)
     int64_t each = whole < 0 ? ONNX_UNKNOWN
                              : whole / (int64_t)parts + (whole % (int64_t)parts != 0);
     for (size_t o = 0; o < parts; o++) {
-        int64_t left = whole < 0 ? ONNX_UNKNOWN : whole - (int64_t)o * each;
-        dims[axis] = given && o < count                 ? (sizes[o] < 0 ? ONNX_UNKNOWN : sizes[o])
+        int64_t before = onnx_times((int64_t)o, each);
+        int64_t left = whole < 0 ? ONNX_UNKNOWN : before < 0 ? 0 : whole - before;
+        dims[axis] = given && o < count                 ? onnx_size(sizes[o])
                      : given || onnx_has_input(call, 1) ? ONNX_UNKNOWN
                      : each < 0                         ? ONNX_UNKNOWN
                      : left < each                      ? (left < 0 ? 0 : left)
@@ -295,7 +296,7 @@ bool onnx_shape_gather_nd(onnx_call *call)
     if (!data || !indices || indices->rank == 0)
         return false;
     int64_t depth = indices->dims[indices->rank - 1];
-    if (depth < 0 || batch < 0 || batch + depth > data->rank)
+    if (depth < 0 || batch < 0 || batch > data->rank || depth > data->rank - batch)
         return false;
     for (int d = 0; d + 1 < indices->rank; d++)
         dims[rank++] = indices->dims[d];
@@ -330,7 +331,7 @@ bool onnx_shape_tile(onnx_call *call)
         return false;
     bool known = onnx_list(call, "repeats", 1, &repeats, &count) && count == input->rank;
     for (size_t d = 0; d < input->rank; d++)
-        dims[d] = known ? onnx_times(input->dims[d], repeats[d]) : ONNX_UNKNOWN;
+        dims[d] = known ? onnx_times(input->dims[d], onnx_size(repeats[d])) : ONNX_UNKNOWN;
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
 
@@ -355,9 +356,11 @@ bool onnx_shape_pad(onnx_call *call)
         bool fixed = known && pads[i] != ONNX_UNKNOWN && pads[i + padded] != ONNX_UNKNOWN &&
                      dims[axis] >= 0;
         int64_t sum;
-        if (!fixed || __builtin_add_overflow(pads[i], pads[i + padded], &sum) ||
-            __builtin_add_overflow(dims[axis], sum, &dims[axis]))
+        if (!fixed)
             dims[axis] = ONNX_UNKNOWN;
+        else if (__builtin_add_overflow(pads[i], pads[i + padded], &sum) ||
+                 __builtin_add_overflow(dims[axis], sum, &dims[axis]))
+            dims[axis] = ONNX_INVALID;
         else if (dims[axis] < 0)
             return onnx_mismatch(call, "the padding is larger than the input");
     }
@@ -372,9 +375,8 @@ static bool resize_by_scales(onnx_call *call, const onnx_shape *input, const dou
         int axis = axes ? onnx_axis(axes[i], input->rank) : (int)i;
         if (axis < 0 || axis >= input->rank)
             return onnx_mismatch(call, "the scales have another rank");
-        double size = floor((double)input->dims[axis] * scales[i]);
-        dims[axis] = input->dims[axis] < 0 || !(size >= 0 && size < 1e15) ? ONNX_UNKNOWN
-                                                                          : (int64_t)size;
+        dims[axis] = input->dims[axis] < 0 ? ONNX_UNKNOWN
+                                           : onnx_real_size((double)input->dims[axis] * scales[i]);
     }
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
@@ -394,13 +396,13 @@ static bool resize_by_sizes(onnx_call *call, const onnx_shape *input, const int6
             return onnx_mismatch(call, "an axis is invalid");
         double each = (double)sizes[i] / (double)input->dims[axis];
         scale = smaller ? fmin(scale, each) : fmax(scale, each);
-        dims[axis] = sizes[i] < 0 ? ONNX_UNKNOWN : sizes[i];
+        dims[axis] = onnx_size(sizes[i]);
     }
     for (size_t i = 0; (smaller || larger) && i < count; i++) {
         int axis = axes ? onnx_axis(axes[i], input->rank) : (int)i;
-        double size = floor((double)input->dims[axis] * scale + 0.5);
-        dims[axis] = input->dims[axis] < 0 || !(size >= 0 && size < 1e15) ? ONNX_UNKNOWN
-                                                                          : (int64_t)size;
+        dims[axis] = input->dims[axis] < 0
+                         ? ONNX_UNKNOWN
+                         : onnx_real_size((double)input->dims[axis] * scale + 0.5);
     }
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
@@ -448,7 +450,7 @@ bool onnx_shape_constant_of_shape(onnx_call *call)
     if (!shape || !shape->integers || rank > PYRO_MAX_RANK)
         return false;
     for (size_t d = 0; d < rank; d++)
-        dims[d] = shape->integers[d] < 0 ? ONNX_UNKNOWN : shape->integers[d];
+        dims[d] = onnx_size(shape->integers[d]);
     return onnx_out(call, 0, dtype, rank, dims);
 }
 
@@ -468,7 +470,7 @@ bool onnx_shape_range(onnx_call *call)
     }
     if (known && limits[2] != 0) {
         double size = ceil((limits[1] - limits[0]) / limits[2]);
-        dim = size >= 0 && size < 1e15 ? (int64_t)size : size < 0 ? 0 : ONNX_UNKNOWN;
+        dim = size < 0 ? 0 : onnx_real_size(size);
     }
     return start && onnx_out(call, 0, start->dtype, 1, &dim);
 }
@@ -481,8 +483,8 @@ static int64_t divided(int64_t size, int64_t by)
 bool onnx_shape_depth_to_space(onnx_call *call)
 {
     const onnx_shape *input = onnx_in(call, 0);
-    int64_t block = onnx_integer(call, "blocksize", 1);
-    if (!input || input->rank != 4)
+    int64_t block;
+    if (!input || input->rank != 4 || !onnx_positive(call, "blocksize", 1, &block))
         return false;
     int64_t dims[4] = {input->dims[0], divided(input->dims[1], onnx_times(block, block)),
                        onnx_times(input->dims[2], block), onnx_times(input->dims[3], block)};
@@ -492,8 +494,8 @@ bool onnx_shape_depth_to_space(onnx_call *call)
 bool onnx_shape_space_to_depth(onnx_call *call)
 {
     const onnx_shape *input = onnx_in(call, 0);
-    int64_t block = onnx_integer(call, "blocksize", 1);
-    if (!input || input->rank != 4)
+    int64_t block;
+    if (!input || input->rank != 4 || !onnx_positive(call, "blocksize", 1, &block))
         return false;
     int64_t dims[4] = {input->dims[0], onnx_times(input->dims[1], onnx_times(block, block)),
                        divided(input->dims[2], block), divided(input->dims[3], block)};
@@ -562,7 +564,7 @@ bool onnx_shape_center_crop_pad(onnx_call *call)
         int axis = some && i < axis_count ? onnx_axis(axes[i], input->rank) : (int)i;
         if (axis < 0 || axis >= input->rank)
             return onnx_mismatch(call, "an axis is invalid");
-        dims[axis] = sizes[i] < 0 ? ONNX_UNKNOWN : sizes[i];
+        dims[axis] = onnx_size(sizes[i]);
     }
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }

@@ -49,8 +49,8 @@ bool onnx_shape_embed_norm(onnx_call *call)
 bool onnx_shape_matmul_packed(onnx_call *call)
 {
     const onnx_shape *input = onnx_in(call, 0);
-    int64_t dims[PYRO_MAX_RANK], columns = onnx_integer(call, "N", -1);
-    if (!input || !input->rank || columns < 0)
+    int64_t dims[PYRO_MAX_RANK], columns;
+    if (!input || !input->rank || !onnx_positive(call, "N", 0, &columns))
         return false;
     pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     dims[input->rank - 1] = columns;
@@ -71,6 +71,8 @@ bool onnx_shape_dynamic_matmul(onnx_call *call)
 
 static int64_t shared_out(int64_t size, int64_t parts)
 {
+    if (parts == ONNX_INVALID)
+        return parts;
     return size < 0 || parts < 1 ? ONNX_UNKNOWN : size / parts;
 }
 
@@ -79,8 +81,8 @@ bool onnx_shape_multi_head(onnx_call *call)
 {
     const onnx_shape *q = onnx_in(call, 0), *k = onnx_in(call, 1), *v = onnx_in(call, 2);
     const onnx_shape *past = onnx_in(call, 6);
-    int64_t heads = onnx_integer(call, "num_heads", 1);
-    if (!q || q->rank != 3)
+    int64_t heads;
+    if (!q || q->rank != 3 || !onnx_positive(call, "num_heads", 1, &heads))
         return false;
     int64_t hidden = v && v->rank == 3   ? v->dims[2]
                      : v && v->rank == 4 ? onnx_times(v->dims[1], v->dims[3])
@@ -97,11 +99,12 @@ bool onnx_shape_multi_head(onnx_call *call)
 bool onnx_shape_grouped_attention(onnx_call *call)
 {
     const onnx_shape *q = onnx_in(call, 0), *k = onnx_in(call, 1), *past = onnx_in(call, 3);
-    int64_t heads = onnx_integer(call, "num_heads", 1);
-    int64_t shared = onnx_integer(call, "kv_num_heads", heads);
-    if (!q || q->rank != 3 || heads < 1 || shared < 1)
+    int64_t heads, shared;
+    if (!q || q->rank != 3 || !onnx_positive(call, "num_heads", 1, &heads) ||
+        !onnx_positive(call, "kv_num_heads", heads, &shared))
         return false;
-    int64_t dim = k ? shared_out(q->dims[2], heads) : shared_out(q->dims[2], heads + 2 * shared);
+    int64_t parts = k ? heads : onnx_plus(heads, onnx_times(2, shared));
+    int64_t dim = shared_out(q->dims[2], parts);
     int64_t dims[3] = {q->dims[0], q->dims[1], onnx_times(heads, dim)};
     int64_t keys = past && past->rank == 4 ? onnx_plus(past->dims[2], q->dims[1]) : q->dims[1];
     int64_t present[4] = {q->dims[0], shared, keys, dim};
@@ -116,11 +119,12 @@ bool onnx_shape_fused_attention(onnx_call *call)
     const onnx_shape *past = onnx_in(call, 4);
     const int64_t *sizes;
     size_t count = 0;
-    int64_t heads = onnx_integer(call, "num_heads", 1);
-    if (!input || !weight || input->rank != 3 || weight->rank != 2)
+    int64_t heads;
+    if (!input || !weight || input->rank != 3 || weight->rank != 2 ||
+        !onnx_positive(call, "num_heads", 1, &heads))
         return false;
     bool stated = onnx_list(call, "qkv_hidden_sizes", SIZE_MAX, &sizes, &count) && count == 3;
-    int64_t hidden = stated ? sizes[2] : shared_out(weight->dims[1], 3);
+    int64_t hidden = stated ? onnx_size(sizes[2]) : shared_out(weight->dims[1], 3);
     int64_t dims[3] = {input->dims[0], input->dims[1], hidden};
     int64_t keys = past && past->rank == 5 ? onnx_plus(past->dims[3], input->dims[1])
                                            : input->dims[1];

@@ -3,6 +3,8 @@
 
 #include "base/bytes.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The sizes of windows over the spatial dims. */
@@ -14,51 +16,65 @@ typedef struct windows {
     bool is_ceil;
 } windows;
 
-static void fill(const onnx_call *call, const char *name, size_t spatial, int64_t *out)
+/* A list of one number per spatial dim, each 1 or more; else inference fails. */
+static bool fill(onnx_call *call, const char *name, size_t spatial, int64_t *out)
 {
     const int64_t *items;
     size_t count = 0;
+    char what[80];
     bool given = onnx_list(call, name, SIZE_MAX, &items, &count);
-    for (size_t d = 0; d < spatial; d++)
+    for (size_t d = 0; d < spatial; d++) {
         out[d] = given && d < count ? items[d] : 1;
+        if (out[d] >= 1)
+            continue;
+        snprintf(what, sizeof what, "'%.20s' has %" PRId64 ", which must be 1 or more", name,
+                 out[d]);
+        return onnx_mismatch(call, what);
+    }
+    return true;
 }
 
-static void read_windows(const onnx_call *call, size_t spatial, windows *out)
+static bool read_windows(onnx_call *call, size_t spatial, windows *out)
 {
     const int64_t *pads;
     size_t count = 0;
     const char *automatic = onnx_word(call, "auto_pad", "NOTSET");
     *out = (windows){.spatial = spatial};
-    fill(call, "kernel_size", spatial, out->kernel);
-    fill(call, "stride", spatial, out->stride);
-    fill(call, "dilation", spatial, out->dilation);
+    if (!fill(call, "kernel_size", spatial, out->kernel) ||
+        !fill(call, "stride", spatial, out->stride) ||
+        !fill(call, "dilation", spatial, out->dilation))
+        return false;
     out->is_same = !strncmp(automatic, "SAME", 4);
     out->is_ceil = onnx_integer(call, "ceil_mode", 0) != 0;
     if (strcmp(automatic, "VALID") && onnx_list(call, "padding", SIZE_MAX, &pads, &count))
-        for (size_t d = 0; d < spatial && d + spatial < count; d++)
-            if (__builtin_add_overflow(pads[d], pads[d + spatial], &out->padding[d]))
-                out->padding[d] = 0;
+        for (size_t d = 0; d < spatial && d + spatial < count; d++) {
+            out->padding[d] = onnx_plus(onnx_size(pads[d]), onnx_size(pads[d + spatial]));
+            if (out->padding[d] < 0)
+                return onnx_mismatch(call, "the padding is negative or too large");
+        }
+    return true;
 }
 
 /* The number of windows along a dim; ONNX_UNKNOWN if it is open, -2 if none fits. */
 static int64_t window_count(const windows *w, size_t d, int64_t size, bool pools)
 {
-    int64_t reach, whole;
-    if (size < 0 || w->stride[d] < 1 || w->dilation[d] < 1 || w->kernel[d] < 1)
+    int64_t reach, whole, past;
+    if (size < 0 || w->kernel[d] < 1)
         return ONNX_UNKNOWN;
     if (w->is_same)
         return size / w->stride[d] + (size % w->stride[d] != 0);
     if (__builtin_mul_overflow(w->kernel[d] - 1, w->dilation[d], &reach) ||
         __builtin_add_overflow(size, w->padding[d], &whole) ||
-        __builtin_sub_overflow(whole, reach + 1, &whole))
-        return ONNX_UNKNOWN;
+        __builtin_sub_overflow(whole - 1, reach, &whole))
+        return ONNX_INVALID;
     if (whole < 0)
         return -2;
     int64_t count = whole / w->stride[d];
     if (w->is_ceil && whole % w->stride[d]) {
         count++;
         /* A window that starts in the padding behind the input is dropped. */
-        if (pools && count * w->stride[d] >= size + w->padding[d] / 2)
+        if (pools && (__builtin_mul_overflow(count, w->stride[d], &past) ||
+                      past >= size + w->padding[d] / 2))
             count--;
     }
     return count + 1;
@@ -90,9 +106,10 @@ bool onnx_shape_convolution(onnx_call *call)
         return false;
     if (weight->rank != input->rank)
         return onnx_mismatch(call, "input and weight have different ranks");
-    read_windows(call, input->rank - 2u, &w);
+    int64_t group;
+    if (!read_windows(call, input->rank - 2u, &w) || !onnx_positive(call, "groups", 1, &group))
+        return false;
     pyro_copy(w.kernel, weight->dims + 2, w.spatial * sizeof *w.kernel);
-    int64_t group = onnx_integer(call, "groups", 1);
     if (input->dims[1] >= 0 && weight->dims[1] >= 0 &&
         input->dims[1] != onnx_times(weight->dims[1], group))
         return onnx_mismatch(call, "the channels of input and weight do not match");
@@ -109,24 +126,28 @@ bool onnx_shape_transposed_convolution(onnx_call *call)
     windows w;
     if (!input || !weight || input->rank < 3 || weight->rank != input->rank)
         return false;
-    read_windows(call, input->rank - 2u, &w);
+    int64_t group;
+    if (!read_windows(call, input->rank - 2u, &w) || !onnx_positive(call, "groups", 1, &group))
+        return false;
     bool sized = onnx_list(call, "output_shape", SIZE_MAX, &given, &given_count);
     bool padded = onnx_list(call, "output_padding", SIZE_MAX, &extra, &extra_count);
     dims[0] = input->dims[0];
-    dims[1] = onnx_times(weight->dims[1], onnx_integer(call, "groups", 1));
+    dims[1] = onnx_times(weight->dims[1], group);
     for (size_t d = 0; d < w.spatial; d++) {
         int64_t size = input->dims[d + 2], kernel = weight->dims[d + 2], reach;
         if (sized && given_count >= w.spatial) {
-            dims[d + 2] = given[given_count - w.spatial + d];
-        } else if (size < 1 || kernel < 1 || w.stride[d] < 1 || w.dilation[d] < 1) {
+            dims[d + 2] = onnx_size(given[given_count - w.spatial + d]);
+        } else if (size < 1 || kernel < 1) {
             dims[d + 2] = size == 0 ? 0 : ONNX_UNKNOWN;
         } else if (w.is_same) {
             dims[d + 2] = onnx_times(size, w.stride[d]);
         } else {
             reach = onnx_plus(onnx_times(kernel - 1, w.dilation[d]), 1);
             int64_t whole = onnx_plus(onnx_times(size - 1, w.stride[d]), reach);
-            whole = padded && d < extra_count ? onnx_plus(whole, extra[d]) : whole;
-            dims[d + 2] = whole < 0 || whole < w.padding[d] ? ONNX_UNKNOWN : whole - w.padding[d];
+            whole = padded && d < extra_count ? onnx_plus(whole, onnx_size(extra[d])) : whole;
+            dims[d + 2] = whole < 0              ? whole
+                          : whole < w.padding[d] ? ONNX_INVALID
+                                                 : whole - w.padding[d];
         }
     }
     return onnx_out(call, 0, input->dtype, input->rank, dims);
@@ -138,8 +159,8 @@ bool onnx_shape_pool(onnx_call *call)
     windows w;
     if (!input || input->rank < 3)
         return false;
-    read_windows(call, input->rank - 2u, &w);
-    return slide(call, input, &w, input->dims[1], input->dtype, 0, true) &&
+    return read_windows(call, input->rank - 2u, &w) &&
+           slide(call, input, &w, input->dims[1], input->dtype, 0, true) &&
            slide(call, input, &w, input->dims[1], PYRO_DTYPE_INT64, 1, true);
 }
 
@@ -221,7 +242,7 @@ bool onnx_shape_recurrent(onnx_call *call)
     const onnx_shape *input = onnx_in(call, 0), *weight = onnx_in(call, 2);
     if (!input || !weight || input->rank != 3 || weight->rank != 3)
         return false;
-    int64_t hidden = onnx_integer(call, "hidden_size", weight->dims[2]);
+    int64_t hidden = onnx_size(onnx_integer(call, "hidden_size", weight->dims[2]));
     bool batch_first = onnx_integer(call, "layout", 0) != 0;
     int64_t steps = input->dims[batch_first], batch = input->dims[!batch_first];
     int64_t plain[4] = {steps, weight->dims[0], batch, hidden};
@@ -251,7 +272,7 @@ bool onnx_shape_attention(onnx_call *call)
     int64_t shared = onnx_integer(call, "kv_num_heads", heads);
     bool flat = q->rank == 3;
     if (flat && (heads < 1 || shared < 1))
-        return false;
+        return onnx_mismatch(call, "the numbers of heads must be 1 or more");
     int64_t key_dim = flat ? (k->dims[2] < 0 ? ONNX_UNKNOWN : k->dims[2] / shared) : k->dims[3];
     int64_t dim = flat ? (v->dims[2] < 0 ? ONNX_UNKNOWN : v->dims[2] / shared) : v->dims[3];
     int64_t keys = key_count(k, past), rows = q->dims[q->rank - 2];
@@ -308,7 +329,7 @@ static bool regions(onnx_call *call, int64_t height, int64_t width)
     const onnx_shape *input = onnx_in(call, 0), *rois = onnx_in(call, 1);
     if (!input || !rois || input->rank != 4 || rois->rank < 1)
         return false;
-    int64_t dims[4] = {rois->dims[0], input->dims[1], height, width};
+    int64_t dims[4] = {rois->dims[0], input->dims[1], onnx_size(height), onnx_size(width)};
     return onnx_out(call, 0, input->dtype, 4, dims);
 }
 
@@ -347,9 +368,9 @@ bool onnx_shape_affine_grid(onnx_call *call)
     int64_t dims[PYRO_MAX_RANK];
     if (!theta || !onnx_list(call, "", 1, &size, &count) || count < 4 || count > 5)
         return false;
-    dims[0] = size[0];
+    dims[0] = onnx_size(size[0]);
     for (size_t d = 2; d < count; d++)
-        dims[d - 1] = size[d] < 0 ? ONNX_UNKNOWN : size[d];
+        dims[d - 1] = onnx_size(size[d]);
     dims[count - 1] = (int64_t)count - 2;
     return onnx_out(call, 0, theta->dtype, count, dims);
 }
@@ -377,12 +398,12 @@ bool onnx_shape_dft(onnx_call *call)
         return onnx_mismatch(call, "an axis is invalid");
     pyro_copy(dims, input->dims, input->rank * sizeof *dims);
     if (onnx_has_input(call, 1))
-        dims[axis] = length && length->integers && length->count ? length->integers[0]
+        dims[axis] = length && length->integers && length->count ? onnx_size(length->integers[0])
                                                                  : ONNX_UNKNOWN;
     bool halved = onnx_integer(call, "onesided", 0) != 0;
     bool inverse = halved && onnx_integer(call, "inverse", 0);
     if (inverse && !onnx_has_input(call, 1))
-        dims[axis] = dims[axis] < 1 ? ONNX_UNKNOWN : 2 * (dims[axis] - 1);
+        dims[axis] = dims[axis] < 1 ? ONNX_UNKNOWN : onnx_times(2, dims[axis] - 1);
     else if (halved && !inverse && dims[axis] >= 0)
         dims[axis] = dims[axis] / 2 + 1;
     dims[input->rank - 1] = inverse ? 1 : 2;
@@ -423,7 +444,7 @@ bool onnx_shape_col2im(onnx_call *call)
     dims[0] = input->dims[0];
     dims[1] = volume > 0 && input->dims[1] >= 0 ? input->dims[1] / volume : ONNX_UNKNOWN;
     for (uint32_t i = 0; i < image->count; i++)
-        dims[i + 2] = image->integers[i] < 0 ? ONNX_UNKNOWN : image->integers[i];
+        dims[i + 2] = onnx_size(image->integers[i]);
     return onnx_out(call, 0, input->dtype, image->count + 2u, dims);
 }
 
@@ -440,12 +461,18 @@ bool onnx_shape_unpool(onnx_call *call)
     if (onnx_has_input(call, 2)) {
         if (!onnx_list(call, "", 2, &given, &count) || count != input->rank)
             return false;
-        return onnx_out(call, 0, input->dtype, count, given);
+        for (size_t d = 0; d < count; d++)
+            dims[d] = onnx_size(given[d]);
+        return onnx_out(call, 0, input->dtype, count, dims);
     }
-    read_windows(call, input->rank - 2u, &w);
+    if (!read_windows(call, input->rank - 2u, &w))
+        return false;
     for (size_t d = 0; d < w.spatial; d++) {
-        int64_t whole = onnx_plus(onnx_times(input->dims[d + 2] - 1, w.stride[d]), w.kernel[d]);
-        dims[d + 2] = whole < w.padding[d] ? ONNX_UNKNOWN : whole - w.padding[d];
+        int64_t steps = input->dims[d + 2] > 0 ? input->dims[d + 2] - 1 : ONNX_UNKNOWN;
+        int64_t whole = onnx_plus(onnx_times(steps, w.stride[d]), w.kernel[d]);
+        dims[d + 2] = whole < 0              ? whole
+                      : whole < w.padding[d] ? ONNX_INVALID
+                                             : whole - w.padding[d];
     }
     return onnx_out(call, 0, input->dtype, input->rank, dims);
 }
@@ -456,7 +483,7 @@ bool onnx_shape_mel_weights(onnx_call *call)
     if (!bins || !bins->integers || !bins->count || !length || !length->integers ||
         !length->count || length->integers[0] < 0)
         return false;
-    int64_t dims[2] = {length->integers[0] / 2 + 1, bins->integers[0]};
+    int64_t dims[2] = {length->integers[0] / 2 + 1, onnx_size(bins->integers[0])};
     return onnx_out(call, 0, onnx_dtype(onnx_integer(call, "output_datatype", 1)), 2, dims);
 }
 

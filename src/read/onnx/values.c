@@ -57,7 +57,7 @@ static uint32_t add_value(onnx_reader *reader, onnx_graph *graph, const char *na
         return index;
     }
     if (index >= graph->capacity) {
-        size_t capacity = graph->capacity ? 2 * graph->capacity : 64;
+        size_t capacity = graph->capacity ? 2 * graph->capacity : 8;
         onnx_value *larger = pyro_arena_array(&reader->model->arena, capacity, sizeof *larger);
         if (!larger) {
             onnx_out_of_memory(reader);

@@ -238,6 +238,52 @@ def deep(levels: int) -> bytes:
     )  # fmt: skip
 
 
+def endless(passes: int) -> bytes:
+    """A loop whose condition stays true, with that many passes."""
+    body = graph(
+        [node("Relu", ["state"], ["next"]), node("Identity", ["go"], ["go_on"])],
+        [value("i", [], INT64), value("go", [], BOOL), value("state", [2, 2])],
+        [value("go_on", [], BOOL), value("next", [2, 2])],
+    )
+    weights = [tensor("passes", [], INT64, [passes]), tensor("yes", [], BOOL, [True])]
+    return simple([node("Loop", ["passes", "yes", "x"], ["y"], body=("graph", body))], weights)
+
+
+def computed(op: str, numbers: list[int]) -> bytes:
+    """An operator whose second input is a list of integers."""
+    return simple(
+        [node(op, ["x", "numbers"], ["y"])], [tensor("numbers", [len(numbers)], INT64, numbers)]
+    )
+
+
+def image(op: str, weights: list[bytes] = (), **attributes: object) -> bytes:
+    inputs = ["x", "w"] if weights else ["x"]
+    return model(
+        graph([node(op, inputs, ["y"], **attributes)], [value("x", [1, 4, 8, 8])], [value("y")],
+              weights)
+    )  # fmt: skip
+
+
+def hostile() -> dict[str, bytes]:
+    """Arguments that no operator can have."""
+    weight = [tensor("w", [4, 4, 3, 3])]
+    return {
+        "loop": endless(1 << 62),
+        "tile": computed("Tile", [1 << 62, 1 << 62]),
+        "reshape": computed("Reshape", [-7, 2]),
+        "stride": image("Conv", weight, strides=[0, 0]),
+        "groups": image("ConvTranspose", weight, group=0),
+        "dilation": image("Conv", weight, dilations=[1, -1]),
+        "padding": image("Conv", weight, pads=[1 << 62] * 4),
+        "pool": image("MaxPool", kernel_shape=[2, 2], strides=[0, 2]),
+        "kernel": image("AveragePool", kernel_shape=[0, 2]),
+        "block": image("DepthToSpace", blocksize=0),
+        "shape": simple(
+            [node("RandomNormal", [], ["r"], shape=[-1, 4]), node("Add", ["x", "r"], ["y"])]
+        ),
+    }
+
+
 def simple(nodes: list[bytes], weights: list[bytes] = ()) -> bytes:
     return model(graph(nodes, [value("x", [2, 2])], [value("y")], weights))
 
@@ -279,6 +325,7 @@ def files() -> dict[str, bytes]:
         "bad-9-old.onnx": model(convolution(), ir=3, opset=6),
         "bad-10-mismatch.onnx": simple([node("MatMul", ["x", "w"], ["y"])], [tensor("w", [3, 2])]),
         "bad-11-no-graph.onnx": field(1, 10) + field(2, "test") + field(3, "1.0"),
+        **{f"bad-12-{name}.onnx": content for name, content in hostile().items()},
     }
 
 

@@ -6,6 +6,7 @@ usage: python tests/files/weights/make_weights.py [FOLDER]
 import collections
 import io
 import json
+import math
 import pathlib
 import pickle
 import struct
@@ -14,6 +15,9 @@ import types
 import zipfile
 
 ONE_BLOCK = {"block_count": 1}
+ALIGNMENT = 32
+# Elements and bytes of a block: F32, Q4_0, Q8_0, Q4_K, Q6_K.
+BLOCKS = {0: (1, 4), 2: (32, 18), 8: (32, 34), 12: (256, 144), 14: (256, 210)}
 
 
 def safetensors(header: dict, data: int) -> bytes:
@@ -31,36 +35,46 @@ def text(value: str) -> bytes:
 
 
 def gguf(
-    tensors: list[tuple[str, list[int], int]], version: int = 3, numbers: dict[str, int] = ONE_BLOCK
+    tensors: list[tuple[str, list[int], int]],
+    version: int = 3,
+    numbers: dict[str, int] = ONE_BLOCK,
+    alignment: int = ALIGNMENT,
+    overlap: bool = False,
 ) -> bytes:
-    """Tensors are (name, dims with the fastest first, number of the type)."""
+    """Tensors are (name, dims with the fastest first, number of the type); their data are zeros."""
     metadata = [
         text("general.architecture") + struct.pack("<I", 8) + text("llama"),
         text("general.name") + struct.pack("<I", 8) + text("Tiny"),
         *(text(f"llama.{key}") + struct.pack("<II", 4, value) for key, value in numbers.items()),
+        text("general.alignment") + struct.pack("<II", 4, alignment),
         text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + text("a") + text("b"),
     ]
     out = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata)) + b"".join(metadata)
+    offset = size = 0
     for name, dims, kind in tensors:
         out += text(name) + struct.pack("<I", len(dims))
-        out += b"".join(struct.pack("<Q", dim) for dim in dims) + struct.pack("<IQ", kind, 0)
-    return out + bytes(32)
+        out += b"".join(struct.pack("<Q", dim) for dim in dims) + struct.pack("<IQ", kind, offset)
+        elements, block_bytes = BLOCKS.get(kind, (1, 1))
+        end = offset + math.prod(dims) // elements * block_bytes
+        size = max(size, end)
+        offset = 0 if overlap else end + -end % ALIGNMENT
+    return out + bytes(-len(out) % ALIGNMENT + size)
 
 
 def whole_model() -> bytes:
     """A block of llama with all of its tensors, whose metadata describes the graph."""
     numbers = {
-        "block_count": 1, "embedding_length": 256, "feed_forward_length": 512,
+        "block_count": 1, "embedding_length": 64, "feed_forward_length": 128,
         "attention.head_count": 4, "attention.head_count_kv": 2,
     }  # fmt: skip
     tensors = [
-        ("token_embd.weight", [256, 100], 12), ("output.weight", [256, 100], 14),
-        ("output_norm.weight", [256], 0), ("rope_freqs.weight", [32], 0),
-        ("blk.0.attn_norm.weight", [256], 0), ("blk.0.attn_q.weight", [256, 256], 12),
-        ("blk.0.attn_k.weight", [256, 128], 12), ("blk.0.attn_v.weight", [256, 128], 14),
-        ("blk.0.attn_output.weight", [256, 256], 12), ("blk.0.ffn_norm.weight", [256], 0),
-        ("blk.0.ffn_gate.weight", [256, 512], 12), ("blk.0.ffn_up.weight", [256, 512], 12),
-        ("blk.0.ffn_down.weight", [512, 256], 14),
+        ("token_embd.weight", [64, 100], 2), ("output.weight", [64, 100], 8),
+        ("output_norm.weight", [64], 0), ("rope_freqs.weight", [32], 0),
+        ("blk.0.attn_norm.weight", [64], 0), ("blk.0.attn_q.weight", [64, 64], 2),
+        ("blk.0.attn_k.weight", [64, 32], 2), ("blk.0.attn_v.weight", [64, 32], 8),
+        ("blk.0.attn_output.weight", [64, 64], 2), ("blk.0.ffn_norm.weight", [64], 0),
+        ("blk.0.ffn_gate.weight", [64, 128], 2), ("blk.0.ffn_up.weight", [64, 128], 2),
+        ("blk.0.ffn_down.weight", [128, 64], 8),
     ]  # fmt: skip
     return gguf(tensors, numbers=numbers)
 
@@ -146,7 +160,7 @@ def files() -> dict[str, bytes]:
         "model.norm.weight": entry("F32", [4], 128, 144),
     }
     blocks = [
-        ("token_embd.weight", [256, 8], 12), ("blk.0.attn_q.weight", [256, 256], 14),
+        ("token_embd.weight", [256, 8], 12), ("blk.0.attn_q.weight", [256, 16], 14),
         ("output_norm.weight", [256], 0),
     ]  # fmt: skip
     shifted = {"a": entry("F32", [2], 0, 8), "b": entry("F32", [2], 4, 12)}
@@ -169,6 +183,9 @@ def files() -> dict[str, bytes]:
         "bad-7-unknown-type.gguf": gguf([("w", [256], 99)]),
         "bad-8-version.gguf": gguf(blocks, 9),
         "bad-9-blocks.gguf": gguf([("w", [100], 12)]),
+        "bad-12-data.gguf": gguf(blocks)[:-1000],
+        "bad-13-overlap.gguf": gguf(blocks, overlap=True),
+        "bad-14-alignment.gguf": gguf(blocks, alignment=48),
     }
 
 

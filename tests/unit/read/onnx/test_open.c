@@ -139,6 +139,17 @@ static void test_bad_files(void **unused)
         {"bad-9-old.onnx", "opset 6"},
         {"bad-10-mismatch.onnx", "do not match"},
         {"bad-11-no-graph.onnx", "without a graph"},
+        {"bad-12-loop.onnx", "runs 4611686018427387904 times"},
+        {"bad-12-tile.onnx", "does not fit in 64 bits"},
+        {"bad-12-reshape.onnx", "negative"},
+        {"bad-12-stride.onnx", "'stride' has 0"},
+        {"bad-12-groups.onnx", "'groups' must be 1 or more"},
+        {"bad-12-dilation.onnx", "'dilation' has -1"},
+        {"bad-12-padding.onnx", "padding"},
+        {"bad-12-pool.onnx", "'stride' has 0"},
+        {"bad-12-kernel.onnx", "'kernel_size' has 0"},
+        {"bad-12-block.onnx", "'blocksize' must be 1 or more"},
+        {"bad-12-shape.onnx", "negative"},
     };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         bytes file = read_file(files[i].name);
