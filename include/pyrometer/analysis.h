@@ -335,6 +335,8 @@ typedef struct pyro_cause_place {
     const char *sync; /* the call in which the host was when the device became idle; "": none */
     pyro_phase phase;
     int64_t time_ns, profiler_ns, stretches;
+    uint32_t
+        sync_event; /* one of these calls, as an index of the trace's events; UINT32_MAX: none */
 } pyro_cause_place;
 
 /* Where the costs per event come from. */

@@ -326,7 +326,10 @@ const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t ev
 {
     const pyro_joins *joins = context->joins;
     uint32_t call = event == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[event];
-    return call == PYRO_NO_LAYER ? "" : joins->layers[joins->calls[call].layer].path;
+    uint32_t layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+    while (layer != PYRO_NO_LAYER && joins->layers[layer].is_graph)
+        layer = joins->layers[layer].parent;
+    return layer == PYRO_NO_LAYER ? "" : joins->layers[layer].path;
 }
 
 const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
@@ -371,8 +374,15 @@ static bool is_of_python(const char *text, size_t length)
     return false;
 }
 
+/* Files of torch, and the code that it generates. */
 static bool is_of_torch(const char *text, size_t length)
 {
+    static const char generated[] = "torchinductor_";
+    size_t generated_length = sizeof generated - 1;
+    for (const char *p = text; (p = memchr(p, 't', (size_t)(text + length - p))); p++)
+        if ((size_t)(text + length - p) > generated_length &&
+            memcmp(p, generated, generated_length) == 0)
+            return true;
     if (length > 6 && memcmp(text, "torch/", 6) == 0)
         return true;
     const char *end = text + length;

@@ -17,9 +17,10 @@ typedef struct device_step {
 } device_step;
 
 typedef struct span_search {
-    const pyro_analysis_context *context;
+    pyro_analysis_context *context;
     device_step *steps; /* by index of joins->steps */
     int64_t *times;     /* to find medians in */
+    bool *computes;     /* by track: some kernel there is no collective */
     int64_t before_ns;  /* when the work of before the first step ended */
 } span_search;
 
@@ -42,16 +43,29 @@ static size_t step_at(const pyro_joins *joins, int64_t launch_ns, size_t near)
     return near < count && joins->steps[near].start_ns <= launch_ns ? near : count;
 }
 
+/* Copies and collectives on streams of their own can run ahead of their step: they do not begin it. */
+static void find_computing_tracks(span_search *search)
+{
+    pyro_analysis_context *context = search->context;
+    const pyro_trace *trace = context->trace;
+    for (uint32_t event = 0; event < trace->count; event++)
+        if (trace->category[event] == PYRO_EVENT_KERNEL &&
+            !(pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE))
+            search->computes[trace->track[event]] = true;
+}
+
 static void find_device_times(span_search *search)
 {
     const pyro_trace *trace = search->context->trace;
     const pyro_joins *joins = search->context->joins;
     size_t near = 0;
+    find_computing_tracks(search);
     for (size_t i = 0; i < joins->step_count; i++)
         search->steps[i] = (device_step){INT64_MAX, INT64_MIN};
     search->before_ns = INT64_MIN;
     for (uint32_t event = 0; event < trace->count; event++) {
-        if (!pyro_event_is_device_work(trace->category[event]))
+        if (!pyro_event_is_device_work(trace->category[event]) ||
+            !search->computes[trace->track[event]])
             continue;
         uint32_t launch = joins->launch[event];
         int64_t start_ns = trace->start_ns[event], end_ns = pyro_event_end_ns(trace, event);
@@ -125,10 +139,12 @@ int pyro_context_find_spans(pyro_analysis_context *context)
     if (joins->step_count < FEWEST_STEPS || !context->category_count[PYRO_EVENT_KERNEL] ||
         context->options->host_steps || !are_in_order(joins))
         return PYRO_OK;
-    span_search search = {.context = context,
-                          .steps = calloc(joins->step_count, sizeof *search.steps),
-                          .times = calloc(joins->step_count, sizeof *search.times)};
-    if (!search.steps || !search.times) {
+    span_search search = {
+        .context = context,
+        .steps = calloc(joins->step_count, sizeof *search.steps),
+        .times = calloc(joins->step_count, sizeof *search.times),
+        .computes = calloc(context->trace->track_count + 1, sizeof *search.computes)};
+    if (!search.steps || !search.times || !search.computes) {
         status = pyro_fail_memory(context->error);
     } else {
         find_device_times(&search);
@@ -139,5 +155,6 @@ int pyro_context_find_spans(pyro_analysis_context *context)
     }
     free(search.steps);
     free(search.times);
+    free(search.computes);
     return status;
 }

@@ -81,7 +81,7 @@ Device time of the steps by phase:
   (whole trace)       12  1.20 ms  1.20 ms         -          -      -
 
 $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
-  4. Memory grows from step to step, at aten::linear
+  3. Memory grows from step to step, at aten::linear
      memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
      the steps; threshold 1% per step in 95%
      -> something keeps tensors alive: losses collected without .item() or

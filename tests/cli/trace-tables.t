@@ -402,14 +402,12 @@ id
 host-bound
 synchronizing-calls
 tf32-off
-far-from-roofline
 
 $ cd trace; pyrometer trace good-1-training.json --by finding --format csv --ignore host-bound | cut -d, -f1
 id
 synchronizing-calls
 tf32-off
 launch-overhead
-far-from-roofline
 
 $ cd trace; pyrometer trace good-1-training.json --ignore host
 pyrometer: --ignore: no finding has the id "host" (the reference of traces lists all)

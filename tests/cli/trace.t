@@ -24,7 +24,7 @@ Where the time went (2 steps, median 32.4 ms):
               elementwise 4.6%, reduction 3.6%
   Least time: 802.7 us of 5.43 ms with known work (14.8%); 4.63 ms lost
 
-Findings (top 3 of 5 by gain):
+Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
      <lambda> (up to 33.6 ms to gain)
      the device waited 81.9% of the step time without the profiler (33.554 ms)
@@ -41,20 +41,18 @@ Findings (top 3 of 5 by gain):
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
-  2. Ops run far below the roofline of the chip, at aten::convolution_backward
-     (up to 1.35 ms to gain)
-     ops over 20 us take 4.375 ms on the device; the H200 SXM needs 0.469 ms for
-     their FLOPs and bytes, so 89.3% is lost; the gain counts 70% of its rates
-     as reachable; threshold 50%
-     -> check the ops that lose the most time (`--by op`): sizes, layouts,
-        occupancy
-  3. Nearly all products use 32 bits or more (up to 1.22 ms to gain)
+  2. Nearly all products use 32 bits or more (up to 1.22 ms to gain)
      100.0% of the time in matrix products (2.446 of 2.446 ms) uses 32 bits or
      more; threshold 90%
      - float32 products do not use TF32, at layer4.0.downsample.0: 6.7% of the
        device time (0.407 ms) is in float32 products that do not use TF32, on a
        chip that supports it
      -> try torch.autocast("cuda", dtype=torch.bfloat16)
+  3. Convolutions change the layout of tensors, at conv1 (up to 1.13 ms to gain)
+     278 conversions between NCHW and NHWC take 1.127 ms, the convolutions
+     themselves 2.415 ms: 31.8% of both; threshold 10%
+     -> use model.to(memory_format=torch.channels_last), and convert the input
+        too
 
 Layers (top 5 of 60 by own device time):
   Layer                Calls   Forward  Backward      Self   Share   FLOP/s
@@ -116,7 +114,7 @@ Where the time went:
               convolution 1.4%
   Least time: 126.9 us of 3.04 ms with known work (4.2%); 2.92 ms lost
 
-Findings (top 3 of 5 by gain):
+Findings (top 3 of 4 by gain):
   1. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.69
      ms to gain)
@@ -143,7 +141,7 @@ Findings (top 3 of 5 by gain):
   3. float32 products do not use TF32, at
      VisionTransformer_0.Encoder_0.Sequential_0.EncoderBlock_9.MLPBlock_9.Linear_19
      (up to 2.15 ms to gain)
-     81.7% of the device time (2.488 ms) is in float32 products that do not use
+     81.6% of the device time (2.484 ms) is in float32 products that do not use
      TF32, on a chip that supports it; threshold 5%
      - Nearly all products use 32 bits or more: 100.0% of the time in matrix
        products (2.836 of 2.836 ms) uses 32 bits or more
@@ -207,7 +205,7 @@ Where the time went (2 steps, median 1.00 ms):
   Categories: gemm 70.0%, copy 10.0%, optimizer 10.0%, reduction 10.0%
   Least time: 4 ns of 140.0 us with known work (<0.1%); 140.0 us lost
 
-Findings (top 3 of 4 by gain):
+Findings:
   1. The device waits for the host to launch kernels, at train.py(12): step (up
      to 1.48 ms to gain)
      the device waited 76.1% of the step time (1.484 ms) for the host; 12

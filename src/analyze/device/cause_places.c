@@ -66,7 +66,8 @@ static uint32_t find_sum(pyro_cause_places *places, const pyro_place_key *wanted
     }
     if (!pyro_grow(&places->sums, &places->capacity, places->count + 1, sizeof *places->sums))
         return 0;
-    places->sums[places->count++] = (pyro_place_sum){.key = *wanted, .event = PYRO_NO_EVENT};
+    places->sums[places->count++] = (pyro_place_sum){
+        .key = *wanted, .event = PYRO_NO_EVENT, .sync = PYRO_NO_EVENT};
     return *slot = (uint32_t)places->count;
 }
 
@@ -131,7 +132,8 @@ static void begin_place(ranked_place *place, const pyro_analysis_context *contex
                                     .phase = (pyro_phase)sum->key.phase,
                                     .time_ns = sum->time_ns,
                                     .profiler_ns = sum->profiler_ns,
-                                    .stretches = sum->stretches};
+                                    .stretches = sum->stretches,
+                                    .sync_event = sum->sync};
 }
 
 static bool describe_place(pyro_cause_place *row, pyro_analysis_context *context, uint32_t event)

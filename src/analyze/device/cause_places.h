@@ -15,7 +15,7 @@ typedef struct pyro_place_key {
 
 typedef struct pyro_place_sum {
     pyro_place_key key;
-    uint32_t event; /* the one with the largest part; PYRO_NO_EVENT */
+    uint32_t event, sync; /* those with the largest part; PYRO_NO_EVENT */
     int64_t event_ns, time_ns, profiler_ns, stretches;
 } pyro_place_sum;
 
@@ -66,6 +66,7 @@ static inline bool pyro_cause_places_add(pyro_cause_places *places,
     sum->stretches++;
     if (part->time_ns > sum->event_ns) {
         sum->event = part->event;
+        sum->sync = part->sync;
         sum->event_ns = part->time_ns;
     }
     return true;

@@ -45,6 +45,7 @@ static uint32_t layer_below(graph_rows *rows, uint32_t parent, const char *name,
         .parent = parent,
         .depth = parent == PYRO_NO_LAYER ? 0 : joins->layers[parent].depth + 1,
         .has_path = true,
+        .is_graph = true,
     };
     return layer;
 }

@@ -402,8 +402,27 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
         "BFloat16_tc",
         "trtllm_gemm",
         "deep_gemm",
+        /* Triton compiles products to nothing else. */
+        "_matmul_ogs",
+        "fused_moe_kernel",
+        "triton_tem_fused",
+        "triton_mm",
+        "triton_bmm",
+        "kernel_unified_attention",
     };
     if (!strncmp(name, "Cijk_", 5))
         return strstr(name, "_MI") != NULL;
     return !HOLDS_ANY(name, plain) && HOLDS_ANY(name, tensor);
+}
+
+bool pyro_kernel_uses_plain_cores(const char *name)
+{
+    static const char *const plain[] = {
+        "simt",           "ffma",      "sgemm",   "scudnn",
+        "dgrad_engine",   "wgrad_alg", "gcgemm",  "winograd_nonfused",
+        "fft2d",          "dgrad2d",   "wgrad2d", "convolve_common",
+        "_f32f32_f32f32_"};
+    if (!strncmp(name, "Cijk_", 5))
+        return !strstr(name, "_MI");
+    return !pyro_kernel_uses_tensor_cores(name) && HOLDS_ANY(name, plain);
 }

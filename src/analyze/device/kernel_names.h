@@ -17,5 +17,7 @@ void pyro_kernel_shorten(const char *name, char *out, size_t capacity);
 
 /* True when the name says that the kernel multiplies on tensor (matrix) cores. */
 bool pyro_kernel_uses_tensor_cores(const char *name);
+/* True when the name says that the kernel multiplies on plain cores. Many names say neither. */
+bool pyro_kernel_uses_plain_cores(const char *name);
 
 #endif

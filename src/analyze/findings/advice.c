@@ -37,6 +37,13 @@ static const struct {
 #define CALL (1u << PYRO_EVENT_RUNTIME | 1u << PYRO_EVENT_DRIVER)
 #define KERNEL (1u << PYRO_EVENT_KERNEL)
     {CALL, "GraphLaunch", PYRO_USE_GRAPHS},
+    {CALL, "StreamBeginCapture", PYRO_USE_GRAPHS},
+    {CALL, "cuda", PYRO_USE_LAUNCHES},
+    {CALL, "cuLaunch", PYRO_USE_LAUNCHES},
+    {CALL, "hip", PYRO_USE_LAUNCHES},
+    {HOST, "vllm/", PYRO_USE_SERVING},
+    {HOST, "vllm::", PYRO_USE_SERVING},
+    {HOST, "sglang/", PYRO_USE_SERVING},
     {HOST, "CompiledFxGraph", PYRO_USE_COMPILE},
     {HOST, "Torch-Compiled Region", PYRO_USE_COMPILE},
     {HOST, "CompiledFunction", PYRO_USE_COMPILE},
@@ -50,6 +57,7 @@ static const struct {
     {HOST | KERNEL, "FusedAdam", PYRO_USE_FUSED | PYRO_USE_OPTIMIZER},
     {HOST, "FusedLAMB", PYRO_USE_FUSED | PYRO_USE_OPTIMIZER},
     {HOST, "Optimizer.step", PYRO_USE_OPTIMIZER},
+    {HOST, "Backward0", PYRO_USE_TRAINING},
     {HOST, "scaled_dot_product", PYRO_USE_SDPA},
     {HOST | KERNEL, "flash_attn", PYRO_USE_SDPA},
     {HOST | KERNEL, "flash_fwd", PYRO_USE_SDPA},
@@ -81,9 +89,45 @@ static unsigned uses_of_update(const char *op)
 static unsigned uses_of_chip(const pyro_trace *trace)
 {
     const char *name = trace->device_count ? pyro_trace_text(trace, trace->devices[0].name) : "";
+    bool is_amd = strstr(name, "AMD") || strstr(name, "Instinct");
     bool is_old = trace->device_count && trace->devices[0].compute_major > 0 &&
-                  trace->devices[0].compute_major < 8 && !strstr(name, "AMD");
-    return is_old ? 0 : PYRO_USE_BFLOAT16;
+                  trace->devices[0].compute_major < 8 && !is_amd;
+    return (is_old ? 0 : PYRO_USE_BFLOAT16) | (is_amd ? PYRO_USE_AMD : 0);
+}
+
+/* Whether a faster optimizer would save time: of the host, and of the device. In a graph the host
+ * runs none of it. */
+static unsigned uses_of_optimizer(const pyro_finder *finder)
+{
+    enum { LEAST_PART = 10 };
+    const pyro_analysis *result = finder->result;
+    int64_t late_ns = 0, device_ns = 0;
+    for (size_t i = 0; i < result->cause_place_count; i++) {
+        const pyro_cause_place *place = &result->cause_places[i];
+        if (PYRO_LATE_CAUSES >> place->cause & 1 && place->phase == PYRO_PHASE_OPTIMIZER)
+            late_ns += pyro_place_lost_ns(place);
+    }
+    for (size_t i = 0; i < result->step_count; i++)
+        device_ns = pyro_add_ns(device_ns, result->steps[i].optimizer_ns);
+    bool is_late = late_ns > pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES) / LEAST_PART;
+    bool is_large = device_ns > finder->device_ns / LEAST_PART;
+    return (is_late ? PYRO_USE_LATE_OPTIMIZER : 0) | (is_large ? PYRO_USE_LARGE_OPTIMIZER : 0);
+}
+
+/* Whether most of the host's lateness is in few long gaps. Launches and ops cost microseconds: there
+ * the host did something else, which no graph and no fusion saves. */
+static unsigned uses_of_gaps(const pyro_finder *finder)
+{
+    enum { LONG_GAP_NS = 1000000 };
+    const pyro_analysis *result = finder->result;
+    int64_t long_ns = 0;
+    for (size_t i = 0; i < result->gap_count; i++) {
+        const pyro_gap_row *gap = &result->gaps[i];
+        bool is_in_step = !finder->context->windows_are_steps || gap->step >= 0;
+        if (gap->kind == PYRO_GAP_HOST_WAIT && gap->duration_ns >= LONG_GAP_NS && is_in_step)
+            long_ns = pyro_add_ns(long_ns, gap->duration_ns);
+    }
+    return long_ns > pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES) / 2 ? PYRO_USE_LONG_GAPS : 0;
 }
 
 /* The kind of collectives with the most time. */
@@ -199,6 +243,19 @@ static bool find_named_uses(pyro_finder *finder)
     return true;
 }
 
+/* What the whole run shows, rather than the name of one event. */
+static unsigned uses_of_run(const pyro_finder *finder)
+{
+    unsigned uses = finder->has_device_work ? PYRO_USE_DEVICE : 0;
+    uses |= finder->result->has_stacks ? PYRO_USE_STACKS : 0;
+    uses |= finder->context->windows_are_steps ? PYRO_USE_STEPS : 0;
+    uses |= finder->result->serving_count ? PYRO_USE_SERVING : 0;
+    /* Other devices than those of CUDA and HIP have no graphs that torch replays. */
+    uses |= finder->has_device_work && !(finder->in_use & PYRO_USE_LAUNCHES) ? PYRO_USE_GRAPHS : 0;
+    uses |= finder->in_use & PYRO_USE_OPTIMIZER ? PYRO_USE_TRAINING : 0;
+    return uses;
+}
+
 bool pyro_find_in_use(pyro_finder *finder)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -208,12 +265,9 @@ bool pyro_find_in_use(pyro_finder *finder)
         if (finder->context->joins->phase[finder->ops[i]] == PYRO_PHASE_OPTIMIZER)
             finder->in_use |= PYRO_USE_OPTIMIZER |
                               uses_of_update(pyro_event_name(trace, finder->ops[i]));
-    finder->in_use |= finder->has_device_work ? PYRO_USE_DEVICE : 0;
-    finder->in_use |= finder->result->has_stacks ? PYRO_USE_STACKS : 0;
-    finder->in_use |= finder->context->windows_are_steps ? PYRO_USE_STEPS : 0;
-    finder->in_use |= finder->result->serving_count ? PYRO_USE_SERVING : 0;
-    finder->in_use |= uses_of_chip(trace) | uses_of_collectives(finder->result);
-    finder->in_use |= uses_of_layouts(finder);
+    finder->in_use |= uses_of_run(finder) | uses_of_chip(trace);
+    finder->in_use |= uses_of_collectives(finder->result) | uses_of_layouts(finder);
+    finder->in_use |= uses_of_optimizer(finder) | uses_of_gaps(finder);
     finder->in_use |= finder->has_device_work && has_first_calls(finder) ? PYRO_USE_FIRST_CALLS : 0;
     return true;
 }

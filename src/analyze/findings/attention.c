@@ -129,11 +129,11 @@ DETECTOR(unfused_attention)
         pyro_evidence_say(
             evidence,
             "%" PRId64 " attentions in separate ops take %.1f%% of the %s time: "
-            "products %s, softmax and the ops around it %s, softmax in the "
-            "backward %s",
+            "products %s, softmax and the ops around it %s%s%s",
             sums.count, evidence->value * 100, finder->has_device_work ? "device" : "op",
             pyro_evidence_time(evidence, product_ns), pyro_evidence_time(evidence, between_ns),
-            pyro_evidence_time(evidence, backward_ns));
+            backward_ns ? ", softmax in the backward " : "",
+            backward_ns ? pyro_evidence_time(evidence, backward_ns) : "");
     }
     free(open);
     free(marks);

@@ -34,6 +34,7 @@ typedef struct pyro_evidence {
     const char *limit; /* the threshold as the detector writes it; NULL: by its unit */
     int64_t gain_ns;   /* -1 unknown */
     const char *gain_basis; /* what the gain is; "" unknown */
+    const char *advice; /* where the evidence decides on it; NULL: as in the tables */
     int64_t rank_ns;   /* orders findings instead of an unknown gain; -1 none */
     pyro_evidence_part parts[PYRO_MOST_EVIDENCE_PARTS];
     size_t part_count;

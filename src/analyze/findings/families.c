@@ -123,7 +123,8 @@ static void limit_work_gains(pyro_found **leaders, size_t count, const pyro_find
     if (!roofline)
         return;
     int64_t rest_ns = least(roofline->evidence.gain_ns, kernels_ns);
-    roofline->evidence.gain_ns = rest_ns > taken_ns ? rest_ns - taken_ns : 0;
+    /* Where others explain most of it, they name its place too. */
+    roofline->evidence.gain_ns = rest_ns > 2 * taken_ns ? rest_ns - taken_ns : 0;
     if (!roofline->evidence.gain_basis[0])
         roofline->evidence.gain_basis = "kernel time over the roofline that no other finding saves";
 }
@@ -138,7 +139,7 @@ static bool is_in_family(const char *id, const char *leader)
  * leave is the general one's. */
 static void limit_host_gains(pyro_found **leaders, size_t count, const pyro_finder *finder)
 {
-    int64_t left_ns = pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES);
+    int64_t left_ns = pyro_finder_late_ns(finder, PYRO_LATE_CAUSES);
     for (size_t i = 0; finder->has_device_work && i < 2 * count; i++) {
         pyro_found *found = leaders[i % count];
         bool is_general = is_in_family(found->id, "host-bound");
@@ -166,12 +167,22 @@ static void limit_all_gains(pyro_found **leaders, size_t count, const pyro_finde
     }
 }
 
-/* Drops the general finding about the host where specific ones explain all of its time. */
-static size_t drop_explained(pyro_found **leaders, size_t count)
+/* The general findings are what specific ones leave. That about the host needs some time of its own;
+ * that about the roofline, which has no remedy of its own, as much as makes a warning. */
+static bool is_explained(const pyro_found *found, const pyro_finder *finder)
+{
+    double gain_ns = (double)found->evidence.gain_ns;
+    if (!strcmp(found->id, "far-from-roofline"))
+        return gain_ns >= 0 && gain_ns < WARNING_SHARE * (double)finder->span_ns;
+    return !found->evidence.gain_ns && is_in_family(found->id, "host-bound");
+}
+
+/* Drops general findings where specific ones explain their time. */
+static size_t drop_explained(pyro_found **leaders, size_t count, const pyro_finder *finder)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++)
-        if (leaders[i]->evidence.gain_ns != 0 || !is_in_family(leaders[i]->id, "host-bound"))
+        if (!is_explained(leaders[i], finder))
             leaders[kept++] = leaders[i];
     return kept;
 }
@@ -183,7 +194,7 @@ static void sort_found(pyro_found **leaders, size_t count)
 }
 
 /* The smaller the share of the time, the less severe; findings without a gain in time (memory) are
- * judged by their thresholds. */
+ * judged by their thresholds, or by the time that they explain. */
 static pyro_severity severity_of(const pyro_found *found, int64_t span_ns)
 {
     const pyro_evidence *evidence = &found->evidence;
@@ -192,8 +203,10 @@ static pyro_severity severity_of(const pyro_found *found, int64_t span_ns)
         return share >= SEVERE_SHARE    ? PYRO_SEVERITY_SEVERE
                : share >= WARNING_SHARE ? PYRO_SEVERITY_WARNING
                                         : PYRO_SEVERITY_INFO;
-    if (found->severe <= 0)
-        return PYRO_SEVERITY_INFO;
+    if (found->severe <= 0) {
+        bool explains = span_ns > 0 && (double)evidence->rank_ns >= WARNING_SHARE * (double)span_ns;
+        return explains ? PYRO_SEVERITY_WARNING : PYRO_SEVERITY_INFO;
+    }
     return evidence->value >= found->severe ? PYRO_SEVERITY_SEVERE : PYRO_SEVERITY_WARNING;
 }
 
@@ -274,7 +287,7 @@ int pyro_list_findings(pyro_analysis_context *context, const pyro_finder *finder
     sort_found(leaders, leader_count);
     limit_work_gains(leaders, leader_count, finder);
     limit_host_gains(leaders, leader_count, finder);
-    leader_count = drop_explained(leaders, leader_count);
+    leader_count = drop_explained(leaders, leader_count, finder);
     sort_found(leaders, leader_count);
     limit_all_gains(leaders, leader_count, finder);
     sort_found(leaders, leader_count);

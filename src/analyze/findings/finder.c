@@ -30,6 +30,7 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     if (found.role == PYRO_ROLE_PRODUCT && found.category == PYRO_KERNEL_CONVOLUTION)
         family |= PYRO_FAMILY_CONVOLUTION;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
+    family |= pyro_kernel_uses_plain_cores(text) ? PYRO_FAMILY_PLAIN_CORES : 0;
     family |= found.role == PYRO_ROLE_LAYOUT ? PYRO_FAMILY_LAYOUT : 0;
     family |= found.role == PYRO_ROLE_MAP ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
@@ -115,6 +116,35 @@ const char *pyro_finder_place(pyro_finder *finder, uint32_t event)
     finder->memory_out |= !line;
     return pyro_first_text(line ? line : "", pyro_context_layer(finder->context, event),
                            pyro_context_op(finder->context, event));
+}
+
+/* "CUDA graph 2" of a replayed kernel; "" for others. */
+static const char *graph_of(const pyro_finder *finder, uint32_t kernel)
+{
+    const pyro_joins *joins = finder->context->joins;
+    uint32_t call = joins->call[kernel];
+    uint32_t category = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+    if (category == PYRO_NO_LAYER || !joins->layers[category].is_graph)
+        return "";
+    const char *path = joins->layers[joins->layers[category].parent].path;
+    const char *dot = strrchr(path, '.');
+    return dot ? dot + 1 : path;
+}
+
+const char *pyro_finder_kernel_place(const pyro_finder *finder, pyro_evidence *evidence,
+                                     uint32_t kernel)
+{
+    if (kernel == PYRO_NO_EVENT)
+        return "";
+    const char *layer = pyro_context_layer(finder->context, kernel);
+    const char *graph = graph_of(finder, kernel), *op = pyro_context_op(finder->context, kernel);
+    if (layer[0])
+        return layer;
+    if (op[0] && !graph[0])
+        return op;
+    char name[PYRO_KERNEL_SHORT_NAME];
+    pyro_kernel_short_name(pyro_event_name(finder->context->trace, kernel), name);
+    return pyro_evidence_text(evidence, "%s%s%s", name, graph[0] ? " in " : "", graph);
 }
 
 bool pyro_is_one_of(const char *name, const char *const *words, size_t count)
@@ -214,7 +244,7 @@ int64_t pyro_finder_late_ns(const pyro_finder *finder, unsigned causes)
         if (causes >> place->cause & 1 && !is_claimed(finder, place))
             late += pyro_place_lost_ns(place);
     }
-    return late;
+    return (int64_t)((double)late * finder->late_part);
 }
 
 const char *pyro_finder_besides_profiler(const pyro_finder *finder, pyro_evidence *evidence,

@@ -262,7 +262,9 @@ static bool collect_found(pyro_analysis_context *context, const rule_job *job, p
     for (size_t i = 0; i < RULE_COUNT; i++) {
         if (!job->is_found[i] || is_ignored(context->options, rules[i].id))
             continue;
-        const char *advice = pyro_advice_of(finder, rules[i].id, rules[i].advice);
+        const char *advice = job->evidence[i].advice;
+        if (!advice)
+            advice = pyro_advice_of(finder, rules[i].id, rules[i].advice);
         if (!advice)
             return false;
         found[(*count)++] = (pyro_found){
@@ -287,7 +289,8 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     if (!found || !job || !shared.kernel_family || !list_events(&shared) || !list_by_time(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);
-    if (!pyro_find_in_use(&shared))
+    pyro_find_captures(&shared);
+    if (shared.memory_out || !pyro_find_in_use(&shared))
         return pyro_fail_memory(context->error);
     atomic_init(&job->next, 0);
     bool opened = open_worker(&job->workers[0], &shared, context->arena);

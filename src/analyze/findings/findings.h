@@ -12,7 +12,7 @@ typedef struct pyro_roofline {
     bool is_made;
     int64_t priced_ns;       /* device time of ops whose FLOPs and bytes are known */
     int64_t memory_bound_ns; /* of it, in ops that use most of the bandwidth */
-    int64_t long_ns, lost_ns; /* of ops longer than a launch; the part above the roofline */
+    int64_t long_ns, lost_ns; /* of ops longer than a launch; what better kernels would save */
     uint32_t memory_bound_op, lost_op; /* names with the most of each; PYRO_NO_ID */
 } pyro_roofline;
 
@@ -26,6 +26,9 @@ typedef struct pyro_finder {
     int64_t compute_ns;   /* of it, without copies and collectives */
     int64_t cause_ns[PYRO_CAUSE_COUNT]; /* over all steps, without what recording took */
     int64_t profiler_ns[PYRO_CAUSE_COUNT]; /* what recording took of each */
+    int64_t captures,
+        captured_ns; /* of graphs (captures.c); idle time in them, which is in cause_ns */
+    double late_part; /* of the time in which the host is late: what lies outside of captures */
     /* More specific findings explain these parts of the host's lateness. */
     bool claims_waits, claims_optimizer, claims_loops, claims_collectives, claims_small_ops;
     unsigned in_use;    /* PYRO_USE_*: what the run does already */
@@ -52,6 +55,7 @@ enum {
     PYRO_FAMILY_LAYOUT = 4,
     PYRO_FAMILY_ELEMENTWISE = 8,
     PYRO_FAMILY_CONVOLUTION = 16,
+    PYRO_FAMILY_PLAIN_CORES = 32, /* its name says so */
     PYRO_FAMILY_KNOWN = 128
 };
 
@@ -76,10 +80,18 @@ enum {
     PYRO_USE_SHARDS = 8192, /* all-gather and reduce-scatter */
     PYRO_USE_ALLTOALL = 16384,
     PYRO_USE_SERVING = 32768, /* a serving engine */
-    PYRO_USE_FIRST_CALLS = 65536 /* what the runtime does once (loading code, memory) takes most of
-                                  * the time in which the host is late */
+    PYRO_USE_FIRST_CALLS = 65536, /* what the runtime does once (loading code, memory) takes most of
+                                   * the time in which the host is late */
+    PYRO_USE_LATE_OPTIMIZER = 1 << 17, /* the host is late in the optimizer */
+    PYRO_USE_LARGE_OPTIMIZER = 1 << 18, /* its kernels take much of the device time */
+    PYRO_USE_LONG_GAPS = 1 << 19, /* most idle time is in gaps that no launch takes */
+    PYRO_USE_TRAINING = 1 << 20, /* gradients or an optimizer */
+    PYRO_USE_AMD = 1 << 21, /* a chip of AMD */
+    PYRO_USE_LAUNCHES = 1 << 22 /* calls of CUDA or HIP, which return before the work is done */
 };
 
+/* Finds captures of graphs, whose idle time other findings leave out. */
+void pyro_find_captures(pyro_finder *finder);
 /* Finds what is in use; false when memory is out. */
 bool pyro_find_in_use(pyro_finder *finder);
 /* The title of a row, without a device if the run has none. */
@@ -136,6 +148,10 @@ bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op);
 uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op);
 /* Where a host event is in the program: its source line, else its layer, else its op. */
 const char *pyro_finder_place(pyro_finder *finder, uint32_t event);
+/* Where a kernel is in the program: its layer, else its name and the graph that holds it, else its op,
+ * else its name. */
+const char *pyro_finder_kernel_place(const pyro_finder *finder, pyro_evidence *evidence,
+                                     uint32_t kernel);
 /* Where most time of a cause was lost: a line, else a layer, else an op; "" unknown. */
 const char *pyro_finder_cause_place(const pyro_finder *finder, pyro_cause cause);
 /* True when a name is one of the words. */

@@ -11,7 +11,7 @@ static double share(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-/* Loading in the training process has a separate name. */
+/* Loading in the main process has a separate name. */
 DETECTOR(single_process_loading)
 {
     const pyro_trace *trace = finder->context->trace;
@@ -32,8 +32,8 @@ DETECTOR(single_process_loading)
     evidence->gain_basis = "time in data loading while nothing else ran";
     pyro_evidence_say(
         evidence,
-        "the training process itself loaded %" PRId64 " batch%s (num_workers=0), %.1f%% of %s",
-        calls, calls == 1 ? "" : "es", evidence->value * 100, pyro_finder_whole(finder));
+        "the main process itself loaded %" PRId64 " batch%s (num_workers=0), %.1f%% of %s", calls,
+        calls == 1 ? "" : "es", evidence->value * 100, pyro_finder_whole(finder));
     return true;
 }
 
@@ -46,11 +46,13 @@ static int64_t single_launches(const pyro_launch_summary *launch)
 /* Shares of fewer launches, as beside graphs, say little. */
 enum { LEAST_LAUNCHES = 10 };
 
-/* Whether the device waits for launches at all: else it does not matter how they are. */
+/* Whether the device waits for launches: else it does not matter how they are. Calls of other devices
+ * than those of CUDA and HIP can last until the work is done. */
 static bool launches_matter(const pyro_finder *finder)
 {
-    enum { LEAST_PERCENT = 1 };
-    return pyro_finder_late_ns(finder, PYRO_LATE_CAUSES) / LEAST_PERCENT > finder->span_ns / 100;
+    enum { LEAST_PERCENT = 5 };
+    return finder->in_use & PYRO_USE_LAUNCHES &&
+           pyro_finder_late_ns(finder, PYRO_LATE_CAUSES) / LEAST_PERCENT > finder->span_ns / 100;
 }
 
 DETECTOR(short_kernels)
@@ -250,6 +252,9 @@ static bool find_host_communication(pyro_finder *finder, pyro_evidence *evidence
     return true;
 }
 
+/* From this share on, nothing overlaps. */
+#define LEAST_EXPOSED 0.95
+
 DETECTOR(communication)
 {
     const pyro_analysis *result = finder->result;
@@ -266,6 +271,11 @@ DETECTOR(communication)
     evidence->gain_ns = exposed;
     evidence->gain_basis = "time in which only collectives (and copies) ran";
     evidence->place = result->collective_count ? result->collectives[0].kind : "";
+    if (finder->in_use & PYRO_USE_ALLREDUCE && share(exposed, total) > LEAST_EXPOSED)
+        evidence->advice =
+            "start it during the backward, which DDP does for each bucket whose gradients are there: a "
+            "compiled backward hands over all of them at its end (compile block by block, or leave "
+            "torch._dynamo.config.optimize_ddp on); gradient accumulation with no_sync() makes it rarer";
     pyro_evidence_say(evidence,
                       "communication that does not overlap with compute takes %.1f%% of %s "
                       "(%s of communication)",

@@ -150,20 +150,35 @@ DETECTOR(host_bound)
     return true;
 }
 
+/* Time of a cause whose place is known. */
+static int64_t named_ns(const pyro_finder *finder, pyro_cause cause)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < finder->result->cause_place_count; i++) {
+        const pyro_cause_place *place = &finder->result->cause_places[i];
+        if (place->cause == cause && (place->line[0] || place->layer[0] || place->op[0]))
+            sum += pyro_place_lost_ns(place);
+    }
+    return sum;
+}
+
 static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause cause,
                        const char *what)
 {
     int64_t lost = finder->cause_ns[cause];
     best_place best = place_of(finder, 1u << cause);
-    bool is_known = best.time_ns * 2 >= lost;
+    bool is_known = best.time_ns * 4 >= lost;
+    const char *where = "; the file does not show what ran for most of that time";
+    if (is_known)
+        where = pyro_evidence_text(evidence, ", %s of it there",
+                                   pyro_evidence_time(evidence, best.time_ns));
+    else if (named_ns(finder, cause) * 2 >= lost)
+        where = "; many places share that time (--by cause lists them)";
     evidence->value = share(lost, finder->span_ns);
     evidence->place = is_known ? best.text : "";
     pyro_evidence_say(evidence, "%s %.1f%% of %s (%s%s)%s", what, evidence->value * 100,
                       pyro_finder_whole(finder), pyro_evidence_time(evidence, lost),
-                      pyro_finder_besides_profiler(finder, evidence, 1u << cause),
-                      is_known ? pyro_evidence_text(evidence, ", %s of it there",
-                                                    pyro_evidence_time(evidence, best.time_ns))
-                               : "; the file does not show what ran for most of that time");
+                      pyro_finder_besides_profiler(finder, evidence, 1u << cause), where);
     return lost > 0;
 }
 
@@ -219,59 +234,5 @@ DETECTOR(kernel_gaps)
                       " gap%s over %d us although the next kernel was queued, %.1f%% of %s (%s)",
                       count, PYRO_PLURAL(count), LONG_GAP_US, evidence->value * 100,
                       pyro_finder_whole(finder), pyro_evidence_time(evidence, total));
-    return true;
-}
-
-/* Idle time that began while the host waited for the device: it could not launch ahead. */
-static int64_t sum_after_waits(const pyro_finder *finder, const pyro_cause_place **worst)
-{
-    const pyro_analysis *result = finder->result;
-    int64_t lost = 0;
-    for (size_t i = 0; i < result->cause_place_count; i++) {
-        const pyro_cause_place *place = &result->cause_places[i];
-        if (!place->sync[0] || !(LATE >> place->cause & 1))
-            continue;
-        lost += pyro_place_lost_ns(place);
-        if (!*worst && (place->line[0] || place->layer[0] || place->op[0]))
-            *worst = place;
-    }
-    return lost;
-}
-
-/* Calls of the steps in which the host waits for a device. */
-static int64_t count_waits(const pyro_finder *finder)
-{
-    const pyro_trace *trace = finder->context->trace;
-    int64_t calls = 0;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        bool is_call = trace->category[i] == PYRO_EVENT_RUNTIME ||
-                       trace->category[i] == PYRO_EVENT_DRIVER;
-        calls += is_call && pyro_context_traits(finder->context, i) & PYRO_TRAIT_SYNC &&
-                 pyro_finder_wants(finder, i);
-    }
-    return calls;
-}
-
-DETECTOR(synchronizations)
-{
-    const pyro_cause_place *worst = NULL;
-    int64_t lost = sum_after_waits(finder, &worst), calls = lost ? count_waits(finder) : 0;
-    if (!calls)
-        return false;
-    evidence->value = share(lost, finder->span_ns);
-    evidence->gain_ns = lost;
-    evidence->gain_basis = "idle time that began while the host waited for the device";
-    if (worst)
-        evidence->place = pyro_first_text(worst->line, worst->layer, worst->op);
-    pyro_evidence_say(
-        evidence,
-        "the device idled %s, %.1f%% of %s, after the host had waited for it; %" PRId64
-        " wait%s%s%s%s",
-        pyro_evidence_time(evidence, lost), evidence->value * 100, pyro_finder_whole(finder), calls,
-        PYRO_PLURAL(calls),
-        finder->context->windows_are_steps
-            ? pyro_evidence_text(evidence, ", %.1f per step", (double)calls / (double)finder->steps)
-            : "",
-        worst ? ", most of this after " : "", worst ? worst->sync : "");
     return true;
 }

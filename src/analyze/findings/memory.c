@@ -32,6 +32,9 @@ static int64_t held_bytes(const pyro_memory_device *memory)
 DETECTOR(memory_nearly_full)
 {
     const pyro_analysis *result = finder->result;
+    /* A serving engine reserves most of the memory for its cache of keys and values. */
+    if (finder->in_use & PYRO_USE_SERVING)
+        return false;
     for (size_t i = 0; i < result->memory_count; i++) {
         const pyro_memory_device *memory = &result->memory[i];
         int64_t capacity = capacity_of(finder, memory);
@@ -69,6 +72,23 @@ static bool follow_call(pyro_map *state_of_op, uint32_t op, bool is_free, int64_
     return pyro_map_put(state_of_op, op, state);
 }
 
+/* Libraries that an op uses for the first time allocate and free as they start, and create streams:
+ * none of their calls is a retry. */
+static void skip_initializations(pyro_finder *finder, pyro_map *state_of_op)
+{
+    const pyro_trace *trace = finder->context->trace;
+    const pyro_joins *joins = finder->context->joins;
+    uint32_t names[] = {pyro_finder_name(finder, "cudaStreamCreateWithFlags"),
+                        pyro_finder_name(finder, "cudaStreamCreateWithPriority"),
+                        pyro_finder_name(finder, "hipStreamCreateWithFlags"),
+                        pyro_finder_name(finder, "hipStreamCreateWithPriority")};
+    for (uint32_t i = 0; i < trace->count && !finder->memory_out; i++)
+        for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+            if (names[k] != PYRO_NO_ID && trace->name[i] == names[k] &&
+                joins->op[i] != PYRO_NO_EVENT)
+                finder->memory_out |= !pyro_map_put(state_of_op, joins->op[i], TRIED_AGAIN);
+}
+
 /* An op that allocates, frees and allocates: the first try of the caching allocator failed. */
 DETECTOR(allocation_retries)
 {
@@ -80,6 +100,8 @@ DETECTOR(allocation_retries)
     int64_t retries = 0, failures = count_failures(trace), total = 0;
     bool has_frees = frees[0] != PYRO_NO_ID || frees[1] != PYRO_NO_ID;
     pyro_map state_of_op = PYRO_MAP_INIT;
+    if (has_frees)
+        skip_initializations(finder, &state_of_op);
     for (size_t i = 0; has_frees && i < trace->count && !finder->memory_out; i++) {
         uint32_t event = joins->by_time[i], name = trace->name[event];
         bool is_free = name == frees[0] || name == frees[1];
@@ -92,9 +114,11 @@ DETECTOR(allocation_retries)
     pyro_map_free(&state_of_op);
     evidence->value = (double)(retries + failures);
     pyro_evidence_say(evidence,
-                      "%" PRId64 " times an op freed memory to make room for its allocation (%s of "
-                      "cudaFree); %" PRId64 " times no memory was left",
-                      retries, pyro_evidence_time(evidence, total), failures);
+                      "%" PRId64
+                      " op%s freed memory to make room for an allocation (%s of cudaFree "
+                      "in all); %" PRId64 " allocation%s failed",
+                      retries, PYRO_PLURAL(retries), pyro_evidence_time(evidence, total), failures,
+                      PYRO_PLURAL(failures));
     return true;
 }
 

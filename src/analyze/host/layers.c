@@ -279,11 +279,16 @@ static void roll_up(layers_state *state, const pyro_joins *joins)
     }
 }
 
-/* Replays of CUDA graphs repeat work whose ops are in the trace once, or not at all: FLOPs over their
- * time would be no rate. */
+/* Replays of CUDA graphs repeat work whose ops are in the trace once, or not at all, and ops of a
+ * capture run nothing: FLOPs over their time would be no rate. */
 static bool has_replays(const pyro_analysis_context *context)
 {
+    static const char *const captures[] = {"cudaStreamBeginCapture", "hipStreamBeginCapture"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
+    for (size_t i = 0; i < sizeof captures / sizeof *captures; i++)
+        if (pyro_intern_find(&context->trace->names, captures[i], strlen(captures[i])) !=
+            PYRO_INTERN_NONE)
+            return true;
     for (int i = PYRO_GRAPH_UNKNOWN + 1; i < PYRO_GRAPH_SOURCE_COUNT; i++)
         if (graphs->time_ns[i] > 0)
             return true;

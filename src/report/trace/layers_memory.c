@@ -376,11 +376,24 @@ static void write_finding(pyro_trace_writer *w, size_t number, const pyro_findin
     write_finding_part(w, "-> ", finding->advice);
 }
 
+static bool is_worth_a_line(const pyro_trace_writer *w, const pyro_finding *finding)
+{
+    if (finding->gain_ns < 0)
+        return w->least_gain_ns == 0 || finding->severity > PYRO_SEVERITY_INFO;
+    return finding->gain_ns >= w->least_gain_ns;
+}
+
 void pyro_write_trace_findings(pyro_trace_writer *w)
 {
-    size_t count = w->analysis->finding_count, shown = pyro_rows_shown(w->options, count);
+    size_t count = w->analysis->finding_count, most = pyro_rows_shown(w->options, count);
+    size_t worth = 0, shown = 0;
 
-    pyro_trace_heading(w, "Findings", "gain", shown, count);
-    for (size_t i = 0; i < shown; i++)
-        write_finding(w, i + 1, &w->analysis->findings[i]);
+    for (size_t i = 0; i < count; i++)
+        worth += is_worth_a_line(w, &w->analysis->findings[i]);
+    if (worth == 0)
+        return;
+    pyro_trace_heading(w, "Findings", "gain", worth < most ? worth : most, count);
+    for (size_t i = 0; i < count && shown < most; i++)
+        if (is_worth_a_line(w, &w->analysis->findings[i]))
+            write_finding(w, ++shown, &w->analysis->findings[i]);
 }

@@ -325,6 +325,14 @@ static void write_short(pyro_trace_writer *w, pyro_trace_view view, size_t count
     w->options = asked;
 }
 
+/* Nobody acts on less than a hundredth of the time, unless it is asked for. */
+static int64_t least_gain_ns(const pyro_trace_writer *w)
+{
+    int64_t span_ns = pyro_analysis_sum_steps(w->analysis).span_ns;
+
+    return w->options->top != 0 ? 0 : span_ns / 100;
+}
+
 static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
 {
     const pyro_analysis *analysis = w->analysis;
@@ -333,8 +341,10 @@ static void write_overview(pyro_trace_writer *w, const pyro_trace *trace)
     pyro_write_trace_failures(w);
     write_where(w);
     pyro_write_trace_serving_kinds(w);
+    w->least_gain_ns = least_gain_ns(w);
     if (!w->options->quiet)
         write_short(w, PYRO_TRACE_FINDINGS, analysis->finding_count, OVERVIEW_FINDINGS);
+    w->least_gain_ns = 0;
     write_short(w, PYRO_TRACE_LAYERS, analysis->layer_count, OVERVIEW_LAYERS);
     write_short(w, PYRO_TRACE_OPS, analysis->op_count, OVERVIEW_ROWS);
     write_short(w, PYRO_TRACE_KERNELS, analysis->kernel_row_count, OVERVIEW_ROWS);

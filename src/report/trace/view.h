@@ -12,6 +12,7 @@ typedef struct pyro_trace_writer {
     const pyro_report_options *options;
     bool on_host;     /* rows are ranked by host time: nothing ran on a device */
     int64_t whole_ns; /* base of the shares of ops, and of layers that ran on a device */
+    int64_t least_gain_ns; /* findings that save less are left out; 0: none is */
     bool failed;      /* memory ran out outside the buffer */
 } pyro_trace_writer;
 

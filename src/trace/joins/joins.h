@@ -26,6 +26,7 @@ typedef struct pyro_layer {
     uint32_t depth;
     bool has_path; /* the trace contains the path */
     bool is_inlined; /* compiled code holds its ops: it is never called itself */
+    bool is_graph; /* a replayed graph, or a category of its kernels: no place in the program */
 } pyro_layer;
 
 /* One call of a layer's forward. */

@@ -9,9 +9,11 @@ from make import (
     GIB,
     LOADER,
     MAP,
+    PRODUCT,
     V100,
     Trace,
     dry,
+    dry_often,
     launch_overhead,
     layouts,
     products,
@@ -80,7 +82,7 @@ def python_without_stacks():
 
 
 def served():
-    t = dry(1100)
+    t = dry_often(1100)
     t.add("user_annotation", ENGINE, 0, 10000)
     t.events = [e for e in t.events if not e["name"].startswith("ProfilerStep")]
     return t
@@ -123,7 +125,43 @@ def full_and_retried():
     return t
 
 
-HOST_BOUND = dry(1100)
+def late_optimizer():
+    """The host is late inside of the optimizer."""
+    t = dry_often(1100)
+    t.add("user_annotation", "Optimizer.step#SGD.step", 1, 9990)
+    for i in range(1, 11):
+        t.op("aten::addcmul_", 10 + i * 907 - 105, 103)
+    return t
+
+
+def large_optimizer():
+    """Products that bandwidth limits, and updates that take a part of the device time."""
+    t = roofline((16, 4096, 4096), 12)
+    t.add("user_annotation", "Optimizer.step#SGD.step", 400, 100)
+    t.op("aten::addcmul_", 405, 20)
+    t.kernel(420, 30, MAP, launched=410)
+    return t
+
+
+def with_frame(trace):
+    t = copy.deepcopy(trace)
+    t.frame("train.py(12): step", 0, 9999)
+    return t
+
+
+def convolutions_of_amd():
+    t = layouts(150)
+    t.device |= {"name": "AMD Instinct MI300X", "computeMajor": 9, "computeMinor": 4}
+    return t
+
+
+def served_in(trace):
+    t = copy.deepcopy(trace)
+    t.op("vllm::unified_attention", 1, 1)
+    return t
+
+
+HOST_BOUND = dry_often(1100)
 PLANTED = {
     "input-pipeline.hit2": loading("SingleProcess"),
     "input-pipeline.hit3": using(loading("MultiProcessing"), "pinned"),
@@ -131,6 +169,9 @@ PLANTED = {
     "host-bound.hit3": served(),
     "host-bound.hit4": using(HOST_BOUND, "graphs", "optimizer", "stacks"),
     "host-bound.hit5": using(HOST_BOUND, "compile"),
+    "host-bound.hit6": late_optimizer(),
+    "host-bound.hit7": with_frame(dry(1100)),
+    "host-bound.hit8": HOST_BOUND,
     "before-first-kernel.hit2": first_use(),
     "python-time.hit2": python_without_stacks(),
     "kernel-gaps.hit2": using(queued(40), "graphs"),
@@ -141,8 +182,12 @@ PLANTED = {
     "fusible-chains.hit2": using(chains(3), "compile"),
     "unfused-attention.hit2": attention_and_chain(),
     "memory-bound.hit2": using(roofline((16, 4096, 4096), 12), "compile", "sdpa", "optimizer"),
+    "memory-bound.hit3": using(large_optimizer(), "compile", "sdpa"),
     "memory-nearly-full.hit2": full_and_retried(),
     "no-tensor-cores.hit2": plain_half(3),
+    "no-tensor-cores.hit3": served_in(plain_half(3)),
+    "full-precision.hit3": served_in(products(10, FP32, PRODUCT)),
+    "layout-conversions.hit4": convolutions_of_amd(),
     "full-precision.hit2": products(10, FP32, MAP.replace("elementwise", "gemm_s884"), **V100),
     "communication.hit2": collective("AllGather_RING_LL"),
     "communication.hit3": collective("AllToAll_RING_LL"),

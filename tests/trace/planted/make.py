@@ -154,6 +154,17 @@ def dry(gap):
     return t
 
 
+def dry_often(gap, count=10):
+    """`count` times a kernel is launched when the one before has ended, idle for `gap` in all."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    pitch = 9980 // (count + 1)
+    t.kernel(10, pitch - gap // count)
+    for i in range(1, count + 1):
+        t.kernel(10 + i * pitch, pitch - gap // count * (i < count), launched=5 + i * pitch)
+    return t
+
+
 def queued(gap):
     t = Trace()
     t.step(1, 0, 10000)
@@ -443,8 +454,8 @@ PLANTED = {
     "layout-conversions": (layouts(150), layouts(90)),
     "small-grids": (grids(3), grids(1)),
     "memory-bound": (roofline((16, 4096, 4096), 12), roofline((4096, 4096, 4096), 200)),
-    "far-from-roofline": (roofline((4096, 4096, 4096), 400), roofline((4096, 4096, 4096), 200)),
-    "communication": (communication(1200, 0), communication(900, 0)),
+    "far-from-roofline": (roofline((4096, 4096, 4096), 450), roofline((4096, 4096, 4096), 380)),
+    "communication": (communication(700, 0), communication(450, 0)),
     "communication-overlap": (communication(2000, 1000), communication(2000, 1500)),
     "memory-nearly-full": (memory_peak(73 * GIB), memory_peak(71 * GIB)),
     "allocation-retries": (retries(True), retries(False)),
@@ -462,8 +473,9 @@ def main():
     from advice import PLANTED as advice  # these import this file
     from arithmetic import PLANTED as arithmetic
     from causes import PLANTED as causes
+    from judged import PLANTED as judged
 
-    files = dict(advice)
+    files = advice | judged
     for finding, traces in (PLANTED | arithmetic | causes).items():
         kinds = ("hit", "miss", "miss2", "miss3")
         named = traces if isinstance(traces, dict) else dict(zip(kinds, traces, strict=False))

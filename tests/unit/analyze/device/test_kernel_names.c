@@ -93,21 +93,27 @@ static void test_tensor_cores(void **state)
         "nvjet_tst_144x128_64x6_2x1_v_bz_bias_TNN",
         "Cijk_Alik_Bljk_BBS_BH_MT256x192x64_MI16x16x1_SN",
         "void flash_fwd_kernel<Flash_fwd_kernel_traits<64> >(Flash_fwd_params)",
+        "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1",
     };
     static const char *const without[] = {
         "ampere_sgemm_128x128_tn",
         "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nt_align1>(Params)",
         "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_warpsize1x2x1_ffma_aligna4",
         "volta_scudnn_128x64_relu_interior_nn_v1",
-        "SubTensorOpWithScalar1d",
         "Cijk_Alik_Bljk_SB_MT64x64x16_SN_K1",
+        "void cudnn::detail::dgrad_engine<float, 512, 6, 5, 3, 3, 3, false>(int, int, int)",
     };
+    static const char *const unknown[] = {"SubTensorOpWithScalar1d", "triton_matmul_kernel_0d1d",
+                                          "fc-dtype_Float"};
     for (size_t i = 0; i < sizeof with / sizeof *with; i++)
-        if (!pyro_kernel_uses_tensor_cores(with[i]))
+        if (!pyro_kernel_uses_tensor_cores(with[i]) || pyro_kernel_uses_plain_cores(with[i]))
             fail_msg("%s", with[i]);
     for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-        if (pyro_kernel_uses_tensor_cores(without[i]))
+        if (pyro_kernel_uses_tensor_cores(without[i]) || !pyro_kernel_uses_plain_cores(without[i]))
             fail_msg("%s", without[i]);
+    for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
+        if (pyro_kernel_uses_tensor_cores(unknown[i]) || pyro_kernel_uses_plain_cores(unknown[i]))
+            fail_msg("%s", unknown[i]);
 }
 
 static const struct CMUnitTest tests[] = {

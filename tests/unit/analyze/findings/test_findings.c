@@ -97,11 +97,13 @@ static void check_hit(const pyro_analysis *analysis, const char *id, const char 
 static void test_every_row_is_planted(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"hit", "hit2", "hit3", "hit4", "hit5"};
-    for (size_t i = 0; i < ROW_COUNT * 5; i++) {
+    enum { KINDS = 10 };
+    static const char *const kinds[KINDS] = {"hit",  "hit2", "hit3", "hit4", "hit5",
+                                             "hit6", "hit7", "hit8", "hit9", "hit10"};
+    for (size_t i = 0; i < ROW_COUNT * KINDS; i++) {
         pyro_trace *trace;
         pyro_analysis *analysis;
-        const char *id = rows[i / 5].id, *kind = kinds[i % 5];
+        const char *id = rows[i / KINDS].id, *kind = kinds[i % KINDS];
         if (!open_if_planted(id, kind, &trace, &analysis)) {
             assert_string_not_equal(kind, "hit");
             continue;
@@ -115,11 +117,12 @@ static void test_every_row_is_planted(void **state)
 static void test_near_misses(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"miss", "miss2", "miss3"};
-    for (size_t i = 0; i < ROW_COUNT * 3; i++) {
+    enum { KINDS = 4 };
+    static const char *const kinds[KINDS] = {"miss", "miss2", "miss3", "miss4"};
+    for (size_t i = 0; i < ROW_COUNT * KINDS; i++) {
         pyro_trace *trace;
         pyro_analysis *analysis;
-        const char *id = rows[i / 3].id, *kind = kinds[i % 3];
+        const char *id = rows[i / KINDS].id, *kind = kinds[i % KINDS];
         if (!open_if_planted(id, kind, &trace, &analysis)) {
             assert_string_not_equal(kind, "miss");
             continue;
@@ -422,7 +425,72 @@ static void test_calls_that_execute(void **state)
     pyro_trace_close(trace);
 }
 
+/* What the finding of a planted trace says: where it is, and a text that it has or lacks. */
+static const struct {
+    const char *id, *kind, *place;
+    const char *holds, *lacks; /* in its evidence and advice; NULL: any */
+} sayings[] = {
+    {"host-bound", "hit", "", "gaps of over a millisecond", "larger batches"},
+    {"host-bound", "hit7", "train.py(12): step", "gaps of over a millisecond", "with_stack"},
+    {"host-bound", "hit8", "", "torch.cuda.graphs", "gaps of over"},
+    {"host-bound", "hit6", "aten::addcmul_", "fused=True", NULL},
+    {"host-bound", "hit9", "generate.py(20): decode", NULL, NULL},
+    {"host-bound", "hit10", "", NULL, "fused=True"},
+    {"tf32-off", "hit2", "ampere_sgemm_128x128_tn in CUDA graph 1", NULL, NULL},
+    {"synchronizing-calls", "hit2", "train.py(30): fetch", "boolean indexing", "every few steps"},
+    {"synchronizing-calls", "hit3", "train.py(30): fetch", "pinned memory", NULL},
+    {"synchronizing-calls", "hit4", "train.py(30): fetch", "avoid .item()", "pinned memory"},
+    {"before-first-kernel", "hit", "infer.py(12): preprocess", "of it there", NULL},
+    {"before-first-kernel", "hit3", "", "many places share that time", "does not show"},
+    {"memory-nearly-full", "hit", "cuda:0", "tensor parallelism", "checkpointing"},
+    {"memory-nearly-full", "hit3", "cuda:0", "checkpointing", "tensor parallelism"},
+    {"communication", "hit4", "allreduce", "compiled backward", "bucket_cap_mb"},
+    {"communication", "hit5", "allreduce", "bucket_cap_mb", "compiled backward"},
+    {"unfused-attention", "hit", NULL, NULL, "in the backward"},
+    {"unfused-attention", "hit3", NULL, "in the backward", NULL},
+};
+
+static void test_sayings(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof sayings / sizeof *sayings; i++) {
+        pyro_trace *trace;
+        pyro_analysis *analysis;
+        char text[4096];
+        open_planted(sayings[i].id, sayings[i].kind, &trace, &analysis);
+        const pyro_finding *finding = find(analysis, sayings[i].id);
+        if (!finding)
+            fail_msg("%s.%s: not found", sayings[i].id, sayings[i].kind);
+        snprintf(text, sizeof text, "%s -> %s", finding->evidence, finding->advice);
+        if (sayings[i].place && strcmp(finding->place, sayings[i].place) != 0)
+            fail_msg("%s.%s is at '%s'", sayings[i].id, sayings[i].kind, finding->place);
+        if (sayings[i].holds && !strstr(text, sayings[i].holds))
+            fail_msg("%s.%s: no '%s' in %s", sayings[i].id, sayings[i].kind, sayings[i].holds,
+                     text);
+        if (sayings[i].lacks && strstr(text, sayings[i].lacks))
+            fail_msg("%s.%s: '%s' in %s", sayings[i].id, sayings[i].kind, sayings[i].lacks, text);
+        pyro_analysis_free(analysis);
+        pyro_trace_close(trace);
+    }
+}
+
+/* Inputs that are copied ahead do not begin a step on the device. */
+static void test_steps_behind_copies(void **state)
+{
+    (void)state;
+    pyro_trace *trace;
+    pyro_analysis *analysis;
+    open_planted("copy-time", "miss2", &trace, &analysis);
+    assert_true(analysis->steps_on_device);
+    assert_int_equal(analysis->steps[1].span_ns, 1000000);
+    assert_int_equal(analysis->steps[1].copy_exposed_ns, 0);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sayings),
+    cmocka_unit_test(test_steps_behind_copies),
     cmocka_unit_test(test_every_row_is_planted),
     cmocka_unit_test(test_near_misses),
     cmocka_unit_test(test_every_advice_is_planted),
