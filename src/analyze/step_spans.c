@@ -17,7 +17,7 @@ typedef struct device_step {
 } device_step;
 
 typedef struct span_search {
-    pyro_analysis_context *context;
+    const pyro_analysis_context *context;
     device_step *steps; /* by index of joins->steps */
     int64_t *times;     /* to find medians in */
     bool *computes;     /* by track: some kernel there is no collective */
@@ -46,11 +46,11 @@ static size_t step_at(const pyro_joins *joins, int64_t launch_ns, size_t near)
 /* Copies and collectives on streams of their own can run ahead of their step: they do not begin it. */
 static void find_computing_tracks(span_search *search)
 {
-    pyro_analysis_context *context = search->context;
-    const pyro_trace *trace = context->trace;
+    const pyro_trace *trace = search->context->trace;
+    const pyro_joins *joins = search->context->joins;
     for (uint32_t event = 0; event < trace->count; event++)
         if (trace->category[event] == PYRO_EVENT_KERNEL &&
-            !(pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE))
+            joins->bucket[event] != PYRO_BUCKET_COLLECTIVE)
             search->computes[trace->track[event]] = true;
 }
 

@@ -165,7 +165,13 @@ static const pyro_finding findings[] = {
      .advice = "launch earlier",
      .place = "block.conv1",
      .gain_ns = 25 * MS},
-    {.id = "x", .title = "second", .evidence = "", .advice = "do it", .place = "", .gain_ns = -1},
+    {.id = "x",
+     .severity = PYRO_SEVERITY_WARNING,
+     .title = "second",
+     .evidence = "",
+     .advice = "do it",
+     .place = "",
+     .gain_ns = -1},
 };
 static const pyro_cause_row causes[] = {
     {.step = 3, .cause = PYRO_CAUSE_COMPUTE, .time_ns = 75 * MS},
