@@ -137,7 +137,7 @@ def test_first_finding_is_judged(name: str) -> None:
     command = [TOOL, "trace", f"{path}.json", "--format", "json"]
     answer = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     if first == "none":
-        assert not answer["device"]
+        assert not answer["findings"]
     else:
         rows = answer["findings"] + answer["finding_parts"]
         assert first in {row["id"] for row in rows}
