@@ -2,8 +2,8 @@
 """Measures the history: speed at 100,000 results, queues beside a real server, bisect.
 
 history.py [speed] [queue] [correlation] [bisect]: all parts by default. Never fails on a time.
-Other programs delay the real server of `queue` and disturb `bisect`; on a busy machine their numbers
-differ from those of an idle one.
+Other programs delay the real server of `queue` and disturb `bisect`; on a busy machine their
+numbers differ from those of an idle one.
 """
 
 import argparse

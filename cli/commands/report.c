@@ -218,8 +218,7 @@ static bool is_trace_by_name(const char *path)
     struct stat file;
 
     return stat(path, &file) == 0 && S_ISREG(file.st_mode) &&
-           (ends_with(path, ".pyro") || ends_with(path, ".json") ||
-            ends_with(path, ".json.gz"));
+           (ends_with(path, ".pyro") || ends_with(path, ".json") || ends_with(path, ".json.gz"));
 }
 
 static int add_input(pyro_page *page, const char *input, const report_values *values,

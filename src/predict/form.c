@@ -73,7 +73,7 @@ static pyro_work_form form_of_product(const struct pyro_op_work *work, const pyr
 {
     int64_t width = pyro_dtype_bytes(pyro_dtype_from_name(work->dtype));
     int64_t step = width > 0 && width < ALIGNMENT ? ALIGNMENT / width : 1;
-    bool is_layer = strstr(call->op->label, "MatMul") == NULL;
+    bool is_layer = !strstr(call->op->label, "MatMul");
     bool is_aligned = work->n % step == 0 && work->k % step == 0 &&
                       (is_layer || work->m / (work->parts > 0 ? work->parts : 1) % step == 0);
     return is_aligned ? PYRO_FORM_PLAIN : PYRO_FORM_UNALIGNED;

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("prometheus_client")
 
-from prometheus_client.openmetrics.parser import (  # noqa: E402
+from prometheus_client.openmetrics.parser import (
     text_string_to_metric_families as parse_openmetrics,
 )
-from prometheus_client.parser import text_string_to_metric_families as parse_prometheus  # noqa: E402
-from test_launch import ENVIRONMENT, TOOL, run, run_tool  # noqa: E402
+from prometheus_client.parser import text_string_to_metric_families as parse_prometheus
+from test_launch import ENVIRONMENT, TOOL, run, run_tool
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5"
 BATCH, INPUTS, OUTPUTS, STEPS = 16, 64, 8, 5

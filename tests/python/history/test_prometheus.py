@@ -7,9 +7,9 @@ import pytest
 
 pytest.importorskip("prometheus_client")
 
-from prometheus_client import parser  # noqa: E402
-from prometheus_client.openmetrics import parser as openmetrics  # noqa: E402
-from test_history import FILES, HOSTILE, document, tool  # noqa: E402
+from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics
+from test_history import FILES, HOSTILE, document, tool
 
 pyrometer = pytest.importorskip("pyrometer")
 

@@ -400,8 +400,8 @@ def compilation(length):
 
 
 def early_compilation(length):
-    """torch.compile at work before the first of the steps, which are ranges of the program. It traces
-    the backward too, which is no backward of the steps."""
+    """torch.compile at work before the first of the steps, which are ranges of the program. It
+    traces the backward too, which is no backward of the steps."""
     t = Trace()
     t.device = None
     t.op("dynamo", 0, length)

@@ -164,7 +164,7 @@ def annotated():
 
 
 def requests(length, name="request", numbers=range(4)):
-    """A range that repeats, with a nested one, in a program without a device; its name may count."""
+    """A range that repeats, with a nested one, in a program without a device; names may count."""
     t = Trace()
     t.op("aten::empty", 0, 10)
     for i in range(4):
