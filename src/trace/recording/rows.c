@@ -506,15 +506,20 @@ int pyro_recording_add(pyro_recording *recording, const pyro_chunk_header *chunk
                                                              : pyro_fail_memory(recording->error);
 }
 
-/* Goes from outer to inner spans, so that an inner one finds the end of the span around it. */
+/*
+ * Goes from outer to inner spans, so that an inner one finds the end of the span around it. What is
+ * open when the recording is closed or saved lasts until then; in one that ended early, for all that
+ * is known, until the thread's last record.
+ */
 static void close_unfinished(pyro_recording *recording)
 {
     pyro_trace *trace = recording->trace;
-    uint64_t saved_raw = recording->is_saved ? recording->header.last.raw : 0;
+    bool is_whole = recording->is_saved || recording->header.state == PYRO_RECORDING_CLOSED;
+    uint64_t closed_raw = is_whole ? recording->header.last.raw : 0;
     for (size_t i = 0; i < recording->unfinished_count; i++) {
         const pyro_unfinished *span = &recording->unfinished[i];
         uint64_t last_raw = recording->threads[span->thread].last_raw;
-        last_raw = saved_raw > last_raw ? saved_raw : last_raw;
+        last_raw = closed_raw > last_raw ? closed_raw : last_raw;
         int64_t end_ns = span->around != PYRO_NO_EVENT
                              ? pyro_event_end_ns(trace, span->around)
                              : pyro_recording_time_ns(recording, last_raw);

@@ -92,8 +92,7 @@ def test_nobody_is_accused(runs, profiler, engine):
     """A busy machine may delay a rank sometimes, but no layer is slow in all steps."""
     _, folder = runs
     answer = pyrometer.ranks(folder / f"{profiler}-{engine}-{NOBODY}")
-    # Calls of the host that end far apart on a busy machine are not matched.
-    assert answer.ranks[0]["matched_collectives"] > 0
+    assert answer.ranks[0]["matched_collectives"] >= 6
     slow = [row for row in answer.stragglers if row["layer"] == LAYERS[profiler, engine]]
     assert all(row["excess_ns"] < 0.5 * DELAY_S * 1e9 for row in slow)
 

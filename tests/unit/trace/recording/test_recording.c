@@ -161,6 +161,25 @@ static pyro_trace *open_whole(const made *file)
     return trace;
 }
 
+/* A worker that the end of the recording finds at work was at work until then; of a program that was
+ * killed, nothing is known after the thread's last record. */
+static void test_open_spans_of_a_closed_recording(void **state)
+{
+    (void)state;
+    made file;
+    for (int is_closed = 0; is_closed < 2; is_closed++) {
+        begin(&file);
+        add_data(&file, PYRO_DATA_NAME, 1, "gloo:all_reduce", 15);
+        add_record(&file, 2, (pyro_record){5000, 0, -1, 1, .kind = PYRO_RECORD_OP});
+        pyro_recording_header *header = (pyro_recording_header *)file.bytes;
+        header->state = is_closed ? PYRO_RECORDING_CLOSED : PYRO_RECORDING_RUNNING;
+        header->last = (pyro_recording_clock){9000, 8000};
+        pyro_trace *trace = open_whole(&file);
+        assert_int_equal(trace->duration_ns[0], is_closed ? 9000 - 5000 : 0);
+        pyro_trace_close(trace);
+    }
+}
+
 static void test_rows(void **state)
 {
     (void)state;
@@ -313,6 +332,7 @@ static int write_seed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows),
+    cmocka_unit_test(test_open_spans_of_a_closed_recording),
     cmocka_unit_test(test_backward_joins_its_layer),
     cmocka_unit_test(test_several_roots),
     cmocka_unit_test(test_cut_anywhere),
