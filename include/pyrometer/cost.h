@@ -129,7 +129,10 @@ PYRO_API const char *pyro_cost_dtype(const pyro_cost *cost);
 PYRO_API const pyro_cost_row *pyro_cost_total(const pyro_cost *cost);
 /* Disjoint rows in graph order that sum to the total. The model itself is "(model)". */
 PYRO_API const pyro_cost_row *pyro_cost_layers(const pyro_cost *cost, size_t *count);
-/* Every module with its descendants' cost, parents before children. */
+/*
+ * Every module with its descendants' cost, parents before children. Computed on the first call; NULL
+ * if memory runs out.
+ */
 PYRO_API const pyro_cost_row *pyro_cost_modules(const pyro_cost *cost, size_t *count);
 /* By operator type, most FLOPs first. */
 PYRO_API const pyro_cost_row *pyro_cost_operators(const pyro_cost *cost, size_t *count);

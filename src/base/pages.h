@@ -1,4 +1,7 @@
-/* Requests large pages for large blocks, which saves page faults when they are first filled. */
+/*
+ * Requests large pages for large blocks, which saves page faults when they are first filled, and
+ * populates them ahead on a thread, because the system clears pages more slowly than they are filled.
+ */
 #ifndef PYRO_BASE_PAGES_H
 #define PYRO_BASE_PAGES_H
 
@@ -6,6 +9,12 @@
 
 /* A hint for blocks that are large enough; no effect if the system has no large pages. */
 void pyro_prefer_large_pages(void *block, size_t size);
+
+/*
+ * The next size at which a mapped block fills its large pages: the system aligns such a mapping to
+ * them, and can move it page by page. Overflow is the caller's matter.
+ */
+size_t pyro_whole_large_pages(size_t size);
 
 /* calloc with that hint. */
 void *pyro_calloc_pages(size_t count, size_t size);
@@ -15,5 +24,18 @@ void *pyro_calloc_pages(size_t count, size_t size);
  * it with free().
  */
 void *pyro_alloc_pages(size_t size);
+
+/*
+ * A thread that takes the pages of large blocks from the system before their owner fills them. NULL
+ * is valid in all functions: pages are then taken at first use.
+ */
+typedef struct pyro_populator pyro_populator;
+
+/* NULL if one processor is all there is, or no thread can be started. */
+pyro_populator *pyro_populator_start(void);
+/* Queues the whole large pages of a block that will be filled. It may move or be freed meanwhile. */
+void pyro_populator_add(pyro_populator *populator, void *block, size_t size);
+/* Drops the queue and ends the thread. */
+void pyro_populator_stop(pyro_populator *populator);
 
 #endif

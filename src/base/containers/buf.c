@@ -11,23 +11,53 @@
 #include <string.h>
 
 #define SMALLEST_CAPACITY 64
-/* From here on an array moves into large pages, of 2 MB each. */
-#define COPIED_BYTES ((size_t)4 << 20)
+/* From here on an array is in large pages, of 2 MB each. */
+#define LARGE_BYTES ((size_t)4 << 20)
+/*
+ * The C library maps blocks above 32 MB one by one, and moves the mapping when such a block grows:
+ * nothing is copied or cleared twice. A large array gets that much address space at once; pages are
+ * taken from the system only when they are filled.
+ */
+#define MAPPED_BYTES ((size_t)48 << 20)
 
 void pyro_free(void *memory)
 {
     free(memory);
 }
 
-/* realloc into large pages: it would fill small ones before anyone could ask for large ones. */
+/* Moves items into large pages: realloc would fill small ones before anyone could ask for them. */
 static void *move_items(void *items, size_t used_bytes, size_t bytes)
 {
-    void *larger = pyro_alloc_pages(bytes);
+    void *larger = malloc(bytes);
     if (!larger)
         return NULL;
+    pyro_prefer_large_pages(larger, bytes);
     if (items)
         memcpy(larger, items, used_bytes);
     free(items);
+    return larger;
+}
+
+static void *grow_large(void *items, size_t used_bytes, size_t bytes)
+{
+    if (used_bytes < MAPPED_BYTES / 2)
+        return move_items(items, used_bytes, bytes);
+    void *larger = realloc(items, bytes);
+    if (larger)
+        pyro_prefer_large_pages(larger, bytes);
+    return larger;
+}
+
+/* Grows to *bytes, or more, which is then set; NULL if memory runs out. */
+static void *grow_items(void *items, size_t used_bytes, size_t *bytes)
+{
+    if (*bytes < LARGE_BYTES)
+        return realloc(items, *bytes);
+    size_t whole = pyro_whole_large_pages(*bytes < MAPPED_BYTES ? MAPPED_BYTES : *bytes);
+    void *larger = grow_large(items, used_bytes, whole);
+    if (!larger) /* address space may be limited */
+        return grow_large(items, used_bytes, *bytes);
+    *bytes = whole;
     return larger;
 }
 
@@ -41,17 +71,16 @@ bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item
     if (wanted < needed)
         wanted = needed;
     size_t bytes;
-    if (__builtin_mul_overflow(wanted, item_size, &bytes) || bytes > PTRDIFF_MAX)
+    if (__builtin_mul_overflow(wanted, item_size, &bytes) || bytes > PTRDIFF_MAX / 2)
         return false;
     /* The pointer's type is unknown here; copying its bytes is always allowed. */
     void *items;
     memcpy(&items, items_pointer, sizeof items);
-    items = bytes < COPIED_BYTES ? realloc(items, bytes)
-                                 : move_items(items, *capacity * item_size, bytes);
+    items = grow_items(items, *capacity * item_size, &bytes);
     if (!items)
         return false;
     memcpy(items_pointer, &items, sizeof items);
-    *capacity = wanted;
+    *capacity = bytes / item_size;
     return true;
 }
 

@@ -1,11 +1,13 @@
 /* Computes the cost of a model: checks the options, walks the graph, rolls up. */
-#include "graph/cost/cost.h"
+#include "graph/cost/walk.h"
 
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_RIDGE = 50 };
+/* From here on a second thread that populates memory saves more than it costs. */
+enum { MANY_NODES = 50000 };
 
 /* The element type of most parameters or, without parameters, of most inputs. */
 static const char *prevailing_dtype(const pyro_model *model)
@@ -47,6 +49,22 @@ static int apply_options(pyro_cost *cost, const pyro_cost_options *options, pyro
     return PYRO_OK;
 }
 
+static int walk_and_roll_up(pyro_cost *cost, pyro_error *error)
+{
+    bool is_large = cost->model->graph->node_count >= MANY_NODES;
+    pyro_populator *populator = is_large ? pyro_populator_start() : NULL;
+    int status = pyro_walk_make_room(cost, cost->model->graph->node_count, populator) &&
+                         pyro_cost_make_room(cost, populator)
+                     ? PYRO_OK
+                     : pyro_fail_memory(error);
+    if (status == PYRO_OK)
+        status = pyro_cost_walk(cost, error);
+    if (status == PYRO_OK)
+        status = pyro_cost_roll_up(cost, error);
+    pyro_populator_stop(populator);
+    return status;
+}
+
 static int compute(pyro_cost *cost, const pyro_cost_options *options, pyro_error *error)
 {
     int status = apply_options(cost, options, error);
@@ -58,9 +76,7 @@ static int compute(pyro_cost *cost, const pyro_cost_options *options, pyro_error
         if (!pyro_cost_note(cost, cost->model->notes[i]))
             status = pyro_fail_memory(error);
     if (status == PYRO_OK)
-        status = pyro_cost_walk(cost, error);
-    if (status == PYRO_OK)
-        status = pyro_cost_roll_up(cost, error);
+        status = walk_and_roll_up(cost, error);
     if (status == PYRO_OK)
         status = pyro_cost_advise(cost, error);
     return status;
@@ -90,6 +106,7 @@ int pyro_cost_compute_with(pyro_cost **out, pyro_model *model, const pyro_cost_o
     pyro_cost *cost = calloc(1, sizeof *cost);
     if (!cost)
         return pyro_fail_memory(error);
+    pthread_mutex_init(&cost->modules_lock, NULL);
     pyro_arena_init(&cost->arena);
     pyro_intern_init(&cost->types, &cost->arena);
     pyro_intern_init(&cost->reasons, &cost->arena);

@@ -2,8 +2,22 @@
 #ifndef PYRO_GRAPH_COST_H
 #define PYRO_GRAPH_COST_H
 
+#include "base/pages.h"
 #include "graph/ops.h"
+#include <pthread.h>
 #include <pyrometer/cost.h>
+
+/*
+ * Sums of nodes and parameters: one row per module that has any, with what the module itself does, in
+ * the order of their first node. Everything is in the cost's arena.
+ */
+typedef struct pyro_cost_sums {
+    pyro_cost_row *rows; /* without a depth these are the layers */
+    uint32_t *owners;    /* of the rows: their modules */
+    size_t count;
+    uint32_t *row_of;     /* by module: 1 + its row; 0: none */
+    int64_t (*leader)[2]; /* by row: FLOPs and bytes of its leading type */
+} pyro_cost_sums;
 
 /* The complete result; the public accessors return its arrays. */
 struct pyro_cost {
@@ -24,8 +38,12 @@ struct pyro_cost {
 
     pyro_intern types; /* labels of operator types */
 
-    pyro_cost_row *layers, *modules, *operators;
-    size_t layer_count, module_count, operator_count;
+    pyro_cost_sums sums;
+    pyro_cost_row *layers, *operators;
+    size_t layer_count, operator_count;
+    pyro_cost_row *modules; /* made on the first request, under the lock; NULL before */
+    size_t module_count;
+    pthread_mutex_t modules_lock;
     const uint32_t *layer_rows; /* by module that has a layer: 1 + its index; else 0 */
 
     pyro_uncounted *uncounted;
@@ -77,7 +95,9 @@ int pyro_cost_compute_with(pyro_cost **out, pyro_model *model, const pyro_cost_o
 /* Turns the cost of a call into FLOPs (convention.c). Returns false on overflow. */
 bool pyro_convention_flops(pyro_convention convention, const pyro_price *price, int64_t *flops);
 
-/* Rolls nodes and parameters up into layers, modules, operator types and the total (rollup.c). */
+/* Allocates the sums before the walk, so that a populator (NULL: none) has time (rollup.c). */
+bool pyro_cost_make_room(pyro_cost *cost, pyro_populator *populator);
+/* Rolls nodes and parameters up into layers, operator types and the total. */
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error);
 /* The layer that gets a module's work; NULL: the module has none. */
 const pyro_cost_row *pyro_cost_layer_of(const pyro_cost *cost, uint32_t module);

@@ -40,6 +40,7 @@ void pyro_cost_free(pyro_cost *cost)
     pyro_intern_free(&cost->types);
     pyro_intern_free(&cost->reasons);
     pyro_arena_free(&cost->arena);
+    pthread_mutex_destroy(&cost->modules_lock);
     free(cost);
 }
 
@@ -77,12 +78,6 @@ const pyro_cost_row *pyro_cost_layers(const pyro_cost *cost, size_t *count)
 {
     *count = cost->layer_count;
     return cost->layers;
-}
-
-const pyro_cost_row *pyro_cost_modules(const pyro_cost *cost, size_t *count)
-{
-    *count = cost->module_count;
-    return cost->modules;
 }
 
 const pyro_cost_row *pyro_cost_operators(const pyro_cost *cost, size_t *count)

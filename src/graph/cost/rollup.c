@@ -1,9 +1,8 @@
-/* Rolls nodes up into rows: layers, the module tree, operator types and the whole model. */
-#include "base/containers/buf.h"
+/* Rolls nodes up into rows: layers, operator types and the whole model. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/pages.h"
-#include "graph/cost/cost.h"
+#include "graph/cost/rollup.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ static bool add(pyro_cost *cost, int64_t *sum, int64_t amount)
     return false;
 }
 
-static bool add_work(pyro_cost *cost, pyro_work *sum, const pyro_work *work)
+bool pyro_cost_add_work(pyro_cost *cost, pyro_work *sum, const pyro_work *work)
 {
     return add(cost, &sum->macs, work->macs) && add(cost, &sum->flops, work->flops) &&
            add(cost, &sum->activation_read_bytes, work->activation_read_bytes) &&
@@ -71,110 +70,115 @@ static uint32_t row_module(const pyro_cost *cost, uint32_t module)
     return module;
 }
 
-/* What a module itself does, without the modules in it. */
-typedef struct module_sum {
-    pyro_work work;
-    int64_t operators;
-    const char *type; /* the leading one; NULL: it has no nodes */
-} module_sum;
-
-/* Sums of nodes and parameters, one per module, and the leading type of each. */
-typedef struct sums {
-    module_sum *self; /* by module, disjoint */
-    bool *present;
-    uint32_t *order; /* modules in the order of their first node */
-    size_t order_count;
-    int64_t (*leader)[2]; /* by module: FLOPs and bytes of its leading type */
-    const char **types;   /* names of the types in lower case */
-} sums;
-
-static void touch(sums *sums, uint32_t module)
+bool pyro_cost_make_room(pyro_cost *cost, pyro_populator *populator)
 {
-    if (sums->present[module])
-        return;
-    sums->present[module] = true;
-    sums->order[sums->order_count++] = module;
+    size_t modules = cost->model->module_count, nodes = cost->model->total_nodes;
+    size_t filled = modules < nodes ? modules : nodes;
+    pyro_cost_sums *sums = &cost->sums;
+    sums->rows = pyro_arena_array(&cost->arena, modules, sizeof *sums->rows);
+    sums->owners = pyro_arena_array(&cost->arena, modules, sizeof *sums->owners);
+    sums->row_of = pyro_arena_array(&cost->arena, modules, sizeof *sums->row_of);
+    sums->leader = pyro_arena_array(&cost->arena, modules, sizeof *sums->leader);
+    pyro_populator_add(populator, sums->row_of, modules * sizeof *sums->row_of);
+    pyro_populator_add(populator, sums->rows, filled * sizeof *sums->rows);
+    pyro_populator_add(populator, sums->owners, filled * sizeof *sums->owners);
+    pyro_populator_add(populator, sums->leader, filled * sizeof *sums->leader);
+    return sums->rows && sums->owners && sums->row_of && sums->leader;
 }
 
-static bool add_nodes(pyro_cost *cost, sums *sums)
+/* The row of a module. */
+static pyro_cost_row *touch(pyro_cost_sums *sums, uint32_t module)
+{
+    if (!sums->row_of[module]) {
+        sums->owners[sums->count] = module;
+        sums->row_of[module] = (uint32_t)++sums->count;
+    }
+    return &sums->rows[sums->row_of[module] - 1];
+}
+
+static bool add_nodes(pyro_cost *cost, pyro_cost_sums *sums)
 {
     for (size_t n = 0; n < cost->node_count; n++) {
-        uint32_t module = cost->node_modules[n];
-        touch(sums, module);
-        sums->self[module].operators++;
-        if (!add_work(cost, &sums->self[module].work, &cost->nodes[n].work))
+        pyro_cost_row *row = touch(sums, cost->node_modules[n]);
+        row->operators++;
+        if (!pyro_cost_add_work(cost, &row->work, &cost->nodes[n].work))
             return false;
     }
     return true;
 }
 
-/* Writes types as in the layers' rows: "conv2d" for "Conv2D". */
-static bool lower_types(pyro_cost *cost, sums *sums)
+/* Names of types as in the layers' rows: "conv2d" for "Conv2D". NULL if memory runs out. */
+static const char **lower_types(pyro_cost *cost)
 {
-    sums->types = calloc(cost->types.count + 1, sizeof *sums->types);
-    bool good = sums->types != NULL;
-    for (size_t i = 0; good && i < cost->types.count; i++) {
+    const char **types = calloc(cost->types.count + 1, sizeof *types);
+    for (size_t i = 0; types && i < cost->types.count; i++) {
         const pyro_intern_entry *type = &cost->types.entries[i];
         char *copy = pyro_arena_text(&cost->arena, type->text, type->length);
         for (char *c = copy; c && *c; c++)
             if (*c >= 'A' && *c <= 'Z')
                 *c = (char)(*c - 'A' + 'a');
-        sums->types[i] = copy;
-        good = copy != NULL;
+        types[i] = copy;
+        if (!copy) {
+            free(types);
+            return NULL;
+        }
     }
-    return good;
+    return types;
 }
 
 /* FLOPs and bytes of one type of operator in a module. */
 typedef struct type_amount {
     int64_t flops, bytes;
-    uint32_t module; /* 1 + the module that this is about */
+    size_t row; /* 1 + the row that this is about */
 } type_amount;
 
 /* Keeps the type with the most FLOPs (then bytes) in front. */
-static bool lead(pyro_cost *cost, sums *sums, type_amount *amounts, uint32_t module, size_t node)
+static bool lead(pyro_cost *cost, const char *const *types, type_amount *amounts, size_t row,
+                 size_t node)
 {
+    pyro_cost_sums *sums = &cost->sums;
     const pyro_work *work = &cost->nodes[node].work;
     type_amount *amount = &amounts[cost->node_types[node]];
-    int64_t *leader = sums->leader[module];
-    if (amount->module != module + 1)
-        *amount = (type_amount){.module = module + 1};
+    int64_t *leader = sums->leader[row];
+    if (amount->row != row + 1)
+        *amount = (type_amount){.row = row + 1};
     if (!add(cost, &amount->flops, work->flops) ||
         !add(cost, &amount->bytes, work->activation_read_bytes) ||
         !add(cost, &amount->bytes, work->weight_read_bytes) ||
         !add(cost, &amount->bytes, work->written_bytes))
         return false;
-    if (!sums->self[module].type || amount->flops > leader[0] ||
+    if (!sums->rows[row].type || amount->flops > leader[0] ||
         (amount->flops == leader[0] && amount->bytes > leader[1])) {
-        sums->self[module].type = sums->types[cost->node_types[node]];
+        sums->rows[row].type = types[cost->node_types[node]];
         leader[0] = amount->flops;
         leader[1] = amount->bytes;
     }
     return true;
 }
 
-/* Looks at the nodes of one module after the other, so that one table of types is enough. */
-static bool find_leaders(pyro_cost *cost, sums *sums)
+/* Looks at the nodes of one row after the other, so that one table of types is enough. */
+static bool find_leaders(pyro_cost *cost, const pyro_cost_sums *sums, const char *const *types)
 {
-    size_t modules = cost->model->module_count;
-    uint32_t *first = pyro_calloc_pages(modules, sizeof *first); /* by module: 1 + its first node */
-    uint32_t *next = malloc((cost->node_count + 1) * sizeof *next); /* by node, likewise */
+    uint32_t *first = pyro_calloc_pages(sums->count + 1,
+                                        sizeof *first); /* 1 + a row's first node */
+    uint32_t *next = pyro_alloc_pages((cost->node_count + 1) * sizeof *next); /* likewise */
     type_amount *amounts = calloc(cost->types.count + 1, sizeof *amounts);
     bool good = first && next && amounts;
     for (size_t n = good ? cost->node_count : 0; n-- > 0;) {
-        next[n] = first[cost->node_modules[n]];
-        first[cost->node_modules[n]] = (uint32_t)n + 1;
+        size_t row = sums->row_of[cost->node_modules[n]] - 1u;
+        next[n] = first[row];
+        first[row] = (uint32_t)n + 1;
     }
-    for (size_t i = 0; good && i < sums->order_count; i++)
-        for (uint32_t n = first[sums->order[i]]; good && n; n = next[n - 1])
-            good = lead(cost, sums, amounts, sums->order[i], n - 1);
+    for (size_t row = 0; good && row < sums->count; row++)
+        for (uint32_t n = first[row]; good && n; n = next[n - 1])
+            good = lead(cost, types, amounts, row, n - 1);
     free(first);
     free(next);
     free(amounts);
     return good;
 }
 
-static bool add_parameters(pyro_cost *cost, sums *sums)
+static bool add_parameters(pyro_cost *cost, pyro_cost_sums *sums)
 {
     const pyro_model *model = cost->model;
     for (size_t p = 0; p < model->parameter_count; p++) {
@@ -189,16 +193,14 @@ static bool add_parameters(pyro_cost *cost, sums *sums)
                 return false;
             continue;
         }
-        touch(sums, parameter->module);
-        pyro_work work = {.params = values};
-        if (!add_work(cost, &sums->self[parameter->module].work, &work) ||
+        if (!add(cost, &touch(sums, parameter->module)->work.params, values) ||
             !add(cost, &cost->param_bytes, bytes))
             return false;
     }
     return true;
 }
 
-static bool name_row(pyro_cost *cost, pyro_cost_row *row, uint32_t module)
+bool pyro_cost_name_row(pyro_cost *cost, pyro_cost_row *row, uint32_t module)
 {
     const pyro_module *source = &cost->model->modules[module];
     row->name = module == 0 ? "(model)" : source->path;
@@ -208,122 +210,58 @@ static bool name_row(pyro_cost *cost, pyro_cost_row *row, uint32_t module)
     return finish_row(cost, row);
 }
 
-static bool is_heavier(const sums *sums, uint32_t module, const int64_t *than)
+bool pyro_cost_is_heavier(const int64_t *leader, const int64_t *than)
 {
-    const int64_t *leader = sums->leader[module];
     return leader[0] > than[0] || (leader[0] == than[0] && leader[1] > than[1]);
 }
 
-/* Layers: each module alone, or rolled up into its ancestor beyond the depth. */
-static bool make_layers(pyro_cost *cost, const sums *sums)
+/* Rolls modules beyond the depth up into their ancestors. */
+static bool add_to_ancestors(pyro_cost *cost, const pyro_cost_sums *sums, uint32_t *row_of,
+                             int64_t (*leader)[2], uint32_t *owners)
 {
-    size_t modules = cost->model->module_count;
-    uint32_t *row_of = pyro_arena_array(&cost->arena, modules, sizeof *row_of);
-    int64_t (*leader)[2] = pyro_calloc_pages(modules, sizeof *leader);
-    uint32_t *owner = calloc(modules, sizeof *owner);
-    bool good = row_of && leader && owner;
-    cost->layers = good ? pyro_arena_array(&cost->arena, modules, sizeof *cost->layers) : NULL;
-    good = good && cost->layers;
-    for (size_t i = 0; good && i < sums->order_count; i++) {
-        uint32_t module = sums->order[i], target = row_module(cost, module);
+    bool good = true;
+    for (size_t i = 0; good && i < sums->count; i++) {
+        const pyro_cost_row *own = &sums->rows[i];
+        uint32_t target = row_module(cost, sums->owners[i]);
         if (!row_of[target]) {
-            owner[cost->layer_count] = target;
+            owners[cost->layer_count] = target;
             row_of[target] = (uint32_t)++cost->layer_count;
         }
-        pyro_cost_row *row = &cost->layers[row_of[target] - 1];
-        row->operators += sums->self[module].operators;
-        if (sums->self[module].type && (!row->type || is_heavier(sums, module, leader[target]))) {
-            row->type = sums->self[module].type;
-            memcpy(leader[target], sums->leader[module], sizeof leader[target]);
+        size_t at = row_of[target] - 1u;
+        pyro_cost_row *row = &cost->layers[at];
+        row->operators += own->operators;
+        if (own->type && (!row->type || pyro_cost_is_heavier(sums->leader[i], leader[at]))) {
+            row->type = own->type;
+            memcpy(leader[at], sums->leader[i], sizeof leader[at]);
         }
-        good = add_work(cost, &row->work, &sums->self[module].work);
+        good = pyro_cost_add_work(cost, &row->work, &own->work);
     }
     for (size_t i = 0; good && i < cost->layer_count; i++)
-        good = name_row(cost, &cost->layers[i], owner[i]);
-    cost->layer_rows = row_of;
-    free(leader);
-    free(owner);
+        good = pyro_cost_name_row(cost, &cost->layers[i], owners[i]);
     return good;
 }
 
-/* Parents before children, children in the order of their first node. */
-static uint32_t *tree_order(const pyro_cost *cost, const sums *sums, size_t *count)
+/* Layers: each module alone, or rolled up into its ancestor beyond the depth. */
+static bool make_layers(pyro_cost *cost, const pyro_cost_sums *sums)
 {
-    size_t modules = cost->model->module_count;
-    const pyro_module *tree = cost->model->modules;
-    uint32_t *first_child = malloc(modules * sizeof *first_child);
-    uint32_t *last_child = malloc(modules * sizeof *last_child);
-    uint32_t *sibling = malloc(modules * sizeof *sibling);
-    uint32_t *order = malloc(modules * sizeof *order);
-    bool *linked = calloc(modules, sizeof *linked);
-    if (first_child && last_child && sibling && order && linked) {
-        for (size_t m = 0; m < modules; m++)
-            first_child[m] = last_child[m] = sibling[m] = PYRO_NO_VALUE;
-        linked[0] = true;
-        for (size_t i = 0; i < sums->order_count; i++) {
-            for (uint32_t m = sums->order[i]; !linked[m]; m = tree[m].parent) {
-                linked[m] = true;
-                uint32_t parent = tree[m].parent;
-                if (first_child[parent] == PYRO_NO_VALUE)
-                    first_child[parent] = m;
-                else
-                    sibling[last_child[parent]] = m;
-                last_child[parent] = m;
-            }
-        }
-        *count = 0;
-        for (uint32_t m = 0; m != PYRO_NO_VALUE;) {
-            order[(*count)++] = m;
-            if (first_child[m] != PYRO_NO_VALUE) {
-                m = first_child[m];
-                continue;
-            }
-            while (m != 0 && sibling[m] == PYRO_NO_VALUE)
-                m = tree[m].parent;
-            m = m == 0 ? PYRO_NO_VALUE : sibling[m];
-        }
-    } else {
-        free(order);
-        order = NULL;
+    if (cost->options.depth < 0) {
+        bool good = true;
+        cost->layers = sums->rows;
+        cost->layer_count = sums->count;
+        cost->layer_rows = sums->row_of;
+        for (size_t i = 0; good && i < sums->count; i++)
+            good = pyro_cost_name_row(cost, &sums->rows[i], sums->owners[i]);
+        return good;
     }
-    free(first_child);
-    free(last_child);
-    free(sibling);
-    free(linked);
-    return order;
-}
-
-/* Every module with its descendants; its type is the heaviest one of any module in it. */
-static bool make_modules(pyro_cost *cost, const sums *sums)
-{
-    size_t count = 0;
-    uint32_t *order = tree_order(cost, sums, &count);
-    uint32_t *row_of = calloc(cost->model->module_count, sizeof *row_of);
-    bool good = order && row_of;
-    cost->modules = good ? pyro_arena_array(&cost->arena, count, sizeof *cost->modules) : NULL;
-    good = good && cost->modules;
-    for (size_t i = 0; good && i < count; i++) {
-        row_of[order[i]] = (uint32_t)i;
-        cost->modules[i].type = sums->self[order[i]].type;
-        cost->modules[i].work = sums->self[order[i]].work;
-        cost->modules[i].operators = sums->self[order[i]].operators;
-    }
-    /* Children come after their parents: in reverse, each is complete when added to its parent. */
-    for (size_t i = good ? count : 0; good && i-- > 1;) {
-        uint32_t above = cost->model->modules[order[i]].parent;
-        pyro_cost_row *parent = &cost->modules[row_of[above]];
-        parent->operators += cost->modules[i].operators;
-        if (is_heavier(sums, order[i], sums->leader[above])) {
-            parent->type = cost->modules[i].type;
-            memcpy(sums->leader[above], sums->leader[order[i]], sizeof sums->leader[above]);
-        }
-        good = add_work(cost, &parent->work, &cost->modules[i].work);
-    }
-    for (size_t i = 0; good && i < count; i++)
-        good = name_row(cost, &cost->modules[i], order[i]);
-    cost->module_count = count;
-    free(order);
-    free(row_of);
+    uint32_t *row_of = pyro_arena_array(&cost->arena, cost->model->module_count, sizeof *row_of);
+    int64_t (*leader)[2] = calloc(sums->count + 1, sizeof *leader);
+    uint32_t *owners = calloc(sums->count + 1, sizeof *owners);
+    cost->layers = pyro_arena_array(&cost->arena, sums->count, sizeof *cost->layers);
+    cost->layer_rows = row_of;
+    bool good = row_of && leader && owners && cost->layers &&
+                add_to_ancestors(cost, sums, row_of, leader, owners);
+    free(leader);
+    free(owners);
     return good;
 }
 
@@ -343,7 +281,7 @@ static int by_flops(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-static bool make_operators(pyro_cost *cost, const sums *sums)
+static bool make_operators(pyro_cost *cost, const char *const *types)
 {
     cost->operator_count = cost->types.count;
     cost->operators = pyro_arena_array(&cost->arena, cost->operator_count + 1,
@@ -352,12 +290,12 @@ static bool make_operators(pyro_cost *cost, const sums *sums)
     for (size_t n = 0; good && n < cost->node_count; n++) {
         pyro_cost_row *row = &cost->operators[cost->node_types[n]];
         row->operators++;
-        good = add_work(cost, &row->work, &cost->nodes[n].work);
+        good = pyro_cost_add_work(cost, &row->work, &cost->nodes[n].work);
     }
     for (size_t i = 0; good && i < cost->operator_count; i++) {
         pyro_cost_row *row = &cost->operators[i];
         row->name = pyro_intern_text(&cost->types, (uint32_t)i);
-        row->type = sums->types[i];
+        row->type = types[i];
         row->class_name = "";
         good = finish_row(cost, row);
     }
@@ -366,36 +304,33 @@ static bool make_operators(pyro_cost *cost, const sums *sums)
     return good;
 }
 
-static void make_total(pyro_cost *cost)
+/* The sums of all rows. If they fit, so do those of each module with what is in it. */
+static bool make_total(pyro_cost *cost, const pyro_cost_sums *sums)
 {
-    cost->total = cost->modules[0];
-    cost->total.name = pyro_model_name(cost->model);
+    pyro_cost_row *total = &cost->total;
+    bool good = true;
+    for (size_t i = 0; good && i < sums->count; i++) {
+        total->operators += sums->rows[i].operators;
+        good = pyro_cost_add_work(cost, &total->work, &sums->rows[i].work);
+    }
     if (cost->operator_count)
-        cost->total.type = cost->operators[0].type;
+        total->type = cost->operators[0].type;
+    good = good && pyro_cost_name_row(cost, total, 0);
+    total->name = pyro_model_name(cost->model);
+    return good;
 }
 
 int pyro_cost_roll_up(pyro_cost *cost, pyro_error *error)
 {
-    size_t modules = cost->model->module_count;
-    sums sums = {.self = pyro_calloc_pages(modules, sizeof *sums.self),
-                 .present = calloc(modules, sizeof *sums.present),
-                 .order = calloc(modules, sizeof *sums.order),
-                 .leader = pyro_calloc_pages(modules, sizeof *sums.leader)};
+    pyro_cost_sums *sums = &cost->sums;
+    const char **types = lower_types(cost);
     int status = PYRO_OK;
-    if (!sums.self || !sums.present || !sums.order || !sums.leader)
-        status = pyro_fail_memory(error);
-    else if (!add_nodes(cost, &sums) || !lower_types(cost, &sums) || !find_leaders(cost, &sums) ||
-             !add_parameters(cost, &sums) || !make_layers(cost, &sums) ||
-             !make_modules(cost, &sums) || !make_operators(cost, &sums))
+    if (!types || !add_nodes(cost, sums) || !find_leaders(cost, sums, types) ||
+        !add_parameters(cost, sums) || !make_layers(cost, sums) || !make_operators(cost, types) ||
+        !make_total(cost, sums))
         status = cost->overflow ? pyro_fail(error, PYRO_ERROR_LIMIT,
                                             "the totals of the model do not fit in 64 bits")
                                 : pyro_fail_memory(error);
-    if (status == PYRO_OK)
-        make_total(cost);
-    free(sums.self);
-    free(sums.present);
-    free(sums.order);
-    free(sums.leader);
-    free(sums.types);
+    free(types);
     return status;
 }

@@ -156,7 +156,6 @@ int pyro_cost_walk(pyro_cost *cost, pyro_error *error)
 {
     pyro_walker w = {.cost = cost, .model = cost->model, .error = error, .walk_graph = walk_graph};
     pyro_arena_init(&w.arena);
-    pyro_walk_make_room(cost, cost->model->graph->node_count);
     int status = pyro_op_index_init(&w.index) ? walk_graph(&w, cost->model->graph, 1)
                                               : pyro_fail_memory(error);
     pyro_op_index_free(&w.index);

@@ -62,8 +62,9 @@ int pyro_walk_call(pyro_walker *w, const pyro_frame *frame, const pyro_node *nod
 /* "aten.foo.default" without its overload; NULL without memory (walk_record.c). */
 const char *pyro_walk_base_name(pyro_walker *w, const char *target);
 int pyro_walk_count_uncounted(pyro_walker *w, const char *target, const char *reason);
-/* Makes room for that many nodes of the cost; false if memory runs out. */
-bool pyro_walk_make_room(pyro_cost *cost, size_t count);
+/* Makes room for that many nodes of the cost, which a populator (NULL: none) prepares; false if
+ * memory runs out. */
+bool pyro_walk_make_room(pyro_cost *cost, size_t count, pyro_populator *populator);
 /* Records a node, with its work multiplied by how often it runs. */
 int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
                      const pyro_call *call, const char *label, pyro_category category,

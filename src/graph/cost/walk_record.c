@@ -77,7 +77,7 @@ static const char *shape_text(pyro_walker *w, const pyro_call *call)
     return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
 }
 
-bool pyro_walk_make_room(pyro_cost *cost, size_t count)
+static bool grow_nodes(pyro_cost *cost, size_t count)
 {
     return pyro_grow(&cost->nodes, &cost->node_capacity, count, sizeof *cost->nodes) &&
            pyro_grow(&cost->node_modules, &cost->module_capacity, count,
@@ -85,6 +85,17 @@ bool pyro_walk_make_room(pyro_cost *cost, size_t count)
            pyro_grow(&cost->node_types, &cost->type_capacity, count, sizeof *cost->node_types) &&
            pyro_grow(&cost->node_origins, &cost->origin_capacity, count,
                      sizeof *cost->node_origins);
+}
+
+bool pyro_walk_make_room(pyro_cost *cost, size_t count, pyro_populator *populator)
+{
+    if (!grow_nodes(cost, count))
+        return false;
+    pyro_populator_add(populator, cost->nodes, count * sizeof *cost->nodes);
+    pyro_populator_add(populator, cost->node_modules, count * sizeof *cost->node_modules);
+    pyro_populator_add(populator, cost->node_types, count * sizeof *cost->node_types);
+    pyro_populator_add(populator, cost->node_origins, count * sizeof *cost->node_origins);
+    return true;
 }
 
 int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *node,
@@ -103,7 +114,7 @@ int pyro_walk_record(pyro_walker *w, const pyro_frame *frame, const pyro_node *n
                    : pyro_walk_too_large(w, node);
     uint32_t type = type_of(w, label);
     const char *shape = shape_text(w, call);
-    if (type == PYRO_INTERN_NONE || !shape || !pyro_walk_make_room(cost, cost->node_count + 1))
+    if (type == PYRO_INTERN_NONE || !shape || !grow_nodes(cost, cost->node_count + 1))
         return pyro_fail_memory(w->error);
     cost->node_origins[cost->node_count] = w->origin;
     cost->node_modules[cost->node_count] = node->module;

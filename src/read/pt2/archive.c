@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A thread decompresses larger programs while this one reads; below, starting it costs more. */
-enum { READ_AHEAD_BYTES = 8 << 20 };
+/* Threads help with larger programs; below, starting them costs more. */
+enum { LARGE_PROGRAM_BYTES = 8 << 20 };
 
 static const char flat_program[] = "serialized_exported_program.json";
 
@@ -242,6 +242,20 @@ int pyro_pt2_open_program(pyro_source **out, const pyro_zip *zip, const char *na
     return status < 0 ? status : open_member(out, zip, entry, error);
 }
 
+/* Reads a large program: one thread decompresses ahead, another one makes memory ready. */
+static int read_large(pyro_model *model, pyro_source **source, bool is_compressed,
+                      pyro_error *error)
+{
+    pyro_populator *populator = pyro_populator_start();
+    int status = is_compressed ? pyro_source_open_readahead(source, *source, error) : PYRO_OK;
+    pyro_arena_set_populator(&model->arena, populator);
+    if (status == PYRO_OK)
+        status = pyro_pt2_read_program(model, *source, error);
+    pyro_arena_set_populator(&model->arena, NULL);
+    pyro_populator_stop(populator);
+    return status;
+}
+
 int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro_error *error)
 {
     size_t root = root_length(zip);
@@ -251,10 +265,10 @@ int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro
     if (status < 0)
         return status;
     status = open_member(&source, zip, entry, error);
-    if (status == PYRO_OK && entry->method && entry->size > READ_AHEAD_BYTES)
-        status = pyro_source_open_readahead(&source, source, error);
     if (status == PYRO_OK)
-        status = pyro_pt2_read_program(model, source, error);
+        status = entry->size > LARGE_PROGRAM_BYTES
+                     ? read_large(model, &source, entry->method != 0, error)
+                     : pyro_pt2_read_program(model, source, error);
     pyro_source_close(source);
     if (status < 0) {
         name_member(model, entry, error);

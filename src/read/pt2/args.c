@@ -3,6 +3,7 @@
 
 #include "base/containers/buf.h"
 #include "base/error.h"
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ static bool push_integer(pt2_reader *reader, int64_t literal, uint32_t value)
 static bool keep_values(pt2_reader *reader, size_t from, const uint32_t **out, uint32_t *count)
 {
     size_t length = reader->value_count - from;
-    uint32_t *copy = pyro_arena_array(&reader->model->arena, length, sizeof *copy);
+    uint32_t *copy = pyro_arena_items(&reader->model->arena, length, sizeof *copy,
+                                      alignof(uint32_t));
     if (!copy)
         return pt2_out_of_memory(reader);
     if (length)
@@ -42,7 +44,8 @@ static bool keep_values(pt2_reader *reader, size_t from, const uint32_t **out, u
 static bool keep_integers(pt2_reader *reader, size_t from, pyro_arg *arg)
 {
     size_t length = reader->integer_count - from;
-    pyro_arg_integer *copy = pyro_arena_array(&reader->model->arena, length, sizeof *copy);
+    pyro_arg_integer *copy = pyro_arena_items(&reader->model->arena, length, sizeof *copy,
+                                              alignof(pyro_arg_integer));
     if (!copy)
         return pt2_out_of_memory(reader);
     if (length)
@@ -340,7 +343,8 @@ bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node)
     if (pt2_failed(reader))
         return false;
     size_t count = reader->arg_count - from;
-    pyro_arg *copy = pyro_arena_array(&reader->model->arena, count, sizeof *copy);
+    pyro_arg *copy = pyro_arena_items(&reader->model->arena, count, sizeof *copy,
+                                      alignof(pyro_arg));
     if (!copy)
         return pt2_out_of_memory(reader);
     if (count)

@@ -4,6 +4,7 @@
 #include "base/containers/buf.h"
 #include "base/error.h"
 #include <inttypes.h>
+#include <stdalign.h>
 #include <string.h>
 
 /* Reads a list of sizes or strides; NULL on failure. Strides are not checked. */
@@ -24,7 +25,8 @@ static const pyro_size *read_dims(pt2_reader *reader, bool are_sizes, size_t *ra
     }
     if (pt2_failed(reader))
         return NULL;
-    pyro_size *copy = pyro_arena_array(&reader->model->arena, *rank, sizeof *copy);
+    pyro_size *copy = pyro_arena_items(&reader->model->arena, *rank, sizeof *copy,
+                                       alignof(pyro_size));
     if (!copy) {
         pt2_out_of_memory(reader);
         return NULL;

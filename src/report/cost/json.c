@@ -2,6 +2,8 @@
 #include "report/cost/rows.h"
 #include "report/writers.h"
 
+#include "base/error.h"
+
 static void write_bytes(pyro_json_writer *writer, const pyro_work *work)
 {
     pyro_json_member_integer(writer, "activation_read_bytes", work->activation_read_bytes);
@@ -292,6 +294,8 @@ int pyro_write_cost_json(pyro_buf *buf, const pyro_report_request *request)
     rows = pyro_cost_layers(cost, &count);
     write_rows(&writer, "layers", rows, count, false);
     rows = pyro_cost_modules(cost, &count);
+    if (!rows)
+        return pyro_fail_memory(request->error);
     write_rows(&writer, "modules", rows, count, true);
     rows = pyro_cost_operators(cost, &count);
     write_rows(&writer, "operators_by_type", rows, count, false);

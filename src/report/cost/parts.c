@@ -70,6 +70,10 @@ void pyro_write_module_tree(pyro_buf *buf, const pyro_cost *cost,
     bool with_class;
     pyro_table table;
 
+    if (!modules) {
+        buf->failed = true;
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
         if (!is_shown(cost, &modules[i]))
             continue;

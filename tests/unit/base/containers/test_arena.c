@@ -88,10 +88,58 @@ static void test_without_memory(void **state)
     pyro_arena_free(&arena);
 }
 
+static void test_smaller_alignments(void **state)
+{
+    (void)state;
+    pyro_arena arena;
+    pyro_arena_init(&arena);
+    char *text = pyro_arena_text(&arena, "ab", 2);
+    uint32_t *words = pyro_arena_items(&arena, 3, sizeof *words, alignof(uint32_t));
+    assert_ptr_equal((char *)words, text + 4);
+    assert_ptr_equal(pyro_arena_text(&arena, "", 0), (char *)words + 12);
+    assert_int_equal((uintptr_t)pyro_arena_alloc(&arena, 1) % alignof(max_align_t), 0);
+    assert_null(pyro_arena_items(&arena, SIZE_MAX / 2, 3, 4));
+    /* Aligned up, the next piece would begin behind the end of the block. */
+    size_t left = 4096 - 17;
+    assert_non_null(pyro_arena_items(&arena, left - 32, 1, 1));
+    for (int i = 0; i < 100; i++)
+        memset(pyro_arena_alloc(&arena, 7), 1, 7);
+    pyro_arena_free(&arena);
+}
+
+/* Blocks that a populator prepares are zeroed too, and pieces do not overlap. */
+static void test_populator(void **state)
+{
+    (void)state;
+    enum { PIECES = 80, PIECE = 1 << 20 };
+    pyro_arena arena;
+    pyro_arena_init(&arena);
+    pyro_populator *populator = pyro_populator_start();
+    pyro_arena_set_populator(&arena, populator);
+    unsigned char *pieces[PIECES];
+    for (int i = 0; i < PIECES; i++) {
+        pieces[i] = pyro_arena_alloc(&arena, PIECE);
+        assert_non_null(pieces[i]);
+        for (size_t k = 0; k < PIECE; k += 509)
+            assert_int_equal(pieces[i][k], 0);
+        memset(pieces[i], i + 1, PIECE);
+    }
+    for (int i = 0; i < PIECES; i++)
+        assert_true(pieces[i][0] == i + 1 && pieces[i][PIECE - 1] == i + 1);
+    assert_true(!populator || arena.spare);
+    pyro_arena_set_populator(&arena, NULL);
+    assert_null(arena.spare);
+    pyro_arena_set_populator(&arena, populator);
+    assert_non_null(pyro_arena_alloc(&arena, PIECE));
+    pyro_arena_free(&arena);
+    pyro_populator_stop(populator);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_pieces),         cmocka_unit_test(test_large_piece_keeps_the_open_block),
     cmocka_unit_test(test_texts),          cmocka_unit_test(test_overflow),
-    cmocka_unit_test(test_without_memory),
+    cmocka_unit_test(test_without_memory), cmocka_unit_test(test_smaller_alignments),
+    cmocka_unit_test(test_populator),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

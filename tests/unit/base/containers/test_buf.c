@@ -125,6 +125,37 @@ static void test_grow(void **state)
     pyro_free(items);
 }
 
+/* Larger arrays move into large pages, and then as mappings; a limit on memory leaves them whole. */
+static void test_grow_large(void **state)
+{
+    (void)state;
+    enum { ITEM = 12 };
+    typedef struct {
+        char bytes[ITEM];
+    } item;
+    item *items = NULL;
+    size_t capacity = 0, count = 0, largest = ((size_t)100 << 20) / ITEM;
+    while (capacity < largest) {
+        size_t before = capacity;
+        fail_alloc_after(0);
+        assert_false(pyro_grow(&items, &capacity, before + 1, ITEM));
+        fail_alloc_after(-1);
+        assert_int_equal(capacity, before);
+        assert_true(pyro_grow(&items, &capacity, before + 1, ITEM));
+        assert_true(capacity > before);
+        for (size_t i = 0; i < count; i++)
+            assert_int_equal(items[i * 4096].bytes[0], (char)i);
+        for (; count * 4096 < capacity; count++)
+            items[count * 4096].bytes[0] = (char)count;
+        memset(&items[capacity - 1], 0x55, ITEM);
+    }
+    /* Too much address space at once is not asked for again. */
+    fail_alloc_after(0);
+    assert_false(pyro_grow(&items, &capacity, capacity * 8, ITEM));
+    fail_alloc_after(-1);
+    pyro_free(items);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_writes),
     cmocka_unit_test(test_integers),
@@ -132,6 +163,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_detach_of_nothing),
     cmocka_unit_test(test_failure_is_remembered),
     cmocka_unit_test(test_grow),
+    cmocka_unit_test(test_grow_large),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -98,6 +98,29 @@ static pyro_model *open_good(size_t index)
     return model;
 }
 
+/* The tree is made on request: a request without memory fails, and later ones succeed. */
+static void test_tree_without_memory(void **unused)
+{
+    (void)unused;
+    pyro_model *model = open_good(sizeof good_files / sizeof *good_files - 1);
+    pyro_cost *cost = price(model, (pyro_cost_options){.depth = -1});
+    size_t count, again;
+    const pyro_cost_row *rows = NULL;
+    int failures = 0;
+    for (; !rows; failures++) {
+        fail_alloc_after(failures);
+        rows = pyro_cost_modules(cost, &count);
+        assert_true(rows || count == 0);
+    }
+    fail_alloc_after(-1);
+    assert_true(failures > 5 && count > 20);
+    assert_ptr_equal(pyro_cost_modules(cost, &again), rows);
+    assert_int_equal(count, again);
+    expect_tree(cost);
+    pyro_cost_free(cost);
+    pyro_model_close(model);
+}
+
 static void test_rows_sum_to_the_total(void **unused)
 {
     (void)unused;
@@ -359,11 +382,17 @@ static void test_without_memory(void **unused)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_rows_sum_to_the_total),   cmocka_unit_test(test_conventions),
-    cmocka_unit_test(test_published_numbers),       cmocka_unit_test(test_convention_names),
-    cmocka_unit_test(test_bytes_and_element_types), cmocka_unit_test(test_bounds_and_bands),
-    cmocka_unit_test(test_overflow_of_totals),      cmocka_unit_test(test_advice),
-    cmocka_unit_test(test_an_empty_model),          cmocka_unit_test(test_without_memory),
+    cmocka_unit_test(test_rows_sum_to_the_total),
+    cmocka_unit_test(test_tree_without_memory),
+    cmocka_unit_test(test_conventions),
+    cmocka_unit_test(test_published_numbers),
+    cmocka_unit_test(test_convention_names),
+    cmocka_unit_test(test_bytes_and_element_types),
+    cmocka_unit_test(test_bounds_and_bands),
+    cmocka_unit_test(test_overflow_of_totals),
+    cmocka_unit_test(test_advice),
+    cmocka_unit_test(test_an_empty_model),
+    cmocka_unit_test(test_without_memory),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
