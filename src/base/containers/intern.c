@@ -67,6 +67,9 @@ static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t le
     return &table->slots[at];
 }
 
+/* Ids ahead of the current one whose slots are fetched from memory when a table grows. */
+enum { FETCH_AHEAD = 16 };
+
 static bool grow_slots(pyro_intern *table)
 {
     size_t capacity = table->slot_capacity ? table->slot_capacity * 2 : SMALLEST_CAPACITY;
@@ -74,6 +77,8 @@ static bool grow_slots(pyro_intern *table)
     if (!slots)
         return false;
     for (size_t id = 0; id < table->count; id++) {
+        if (id + FETCH_AHEAD < table->count)
+            __builtin_prefetch(&slots[table->entries[id + FETCH_AHEAD].hash & (capacity - 1)], 1);
         size_t at = table->entries[id].hash & (capacity - 1);
         while (slots[at])
             at = (at + 1) & (capacity - 1);
@@ -92,7 +97,7 @@ static uint32_t hash_in(const pyro_intern *table, const char *text, size_t lengt
 
 static uint32_t add_hashed(pyro_intern *table, const char *text, size_t length, uint32_t hash)
 {
-    if (table->count >= table->slot_capacity / 2 && !grow_slots(table))
+    if (table->count >= table->slot_capacity / 8 * 5 && !grow_slots(table))
         return PYRO_INTERN_NONE;
     uint64_t *slot = find_slot(table, text, length, hash);
     if (*slot)

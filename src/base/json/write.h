@@ -42,6 +42,15 @@ void pyro_json_null(pyro_json_writer *writer);
 /* Writes a value that is already JSON. */
 void pyro_json_raw(pyro_json_writer *writer, const char *text);
 
+/* Writes item `index` of an array, at the place of the writer. */
+typedef void pyro_json_item_fn(pyro_json_writer *writer, const void *user, size_t index);
+/*
+ * Writes `count` items into the array that was begun last, on several threads if there are many
+ * (write_items.c): the function must not change what it writes. The result is the same.
+ */
+void pyro_json_items(pyro_json_writer *writer, size_t count, pyro_json_item_fn *write,
+                     const void *user);
+
 /* Writes a quoted string to any buffer. */
 void pyro_json_quote(pyro_buf *buf, const char *text, size_t length);
 

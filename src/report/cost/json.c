@@ -18,13 +18,21 @@ static void write_intensity(pyro_json_writer *writer, const pyro_cost_row *row)
     pyro_json_member_string(writer, "band", pyro_row_band(row));
 }
 
-static void write_row(pyro_json_writer *writer, const pyro_cost_row *row, bool with_depth)
+/* Rows of a list. */
+typedef struct row_list {
+    const pyro_cost_row *rows;
+    bool with_depth;
+} row_list;
+
+static void write_row(pyro_json_writer *writer, const void *list, size_t index)
 {
+    const pyro_cost_row *row = &((const row_list *)list)->rows[index];
+
     pyro_json_begin_object_inline(writer);
     pyro_json_member_string(writer, "name", row->name);
     pyro_json_member_string(writer, "type", row->type);
     pyro_json_member_string(writer, "class", row->class_name);
-    if (with_depth)
+    if (((const row_list *)list)->with_depth)
         pyro_json_member_integer(writer, "depth", (int64_t)row->depth);
     pyro_json_member_integer(writer, "operators", row->operators);
     pyro_json_member_integer(writer, "macs", row->work.macs);
@@ -41,9 +49,27 @@ static void write_rows(pyro_json_writer *writer, const char *key, const pyro_cos
 {
     pyro_json_key(writer, key);
     pyro_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++)
-        write_row(writer, &rows[i], with_depth);
+    pyro_json_items(writer, count, write_row, &(row_list){rows, with_depth});
     pyro_json_end_array(writer);
+}
+
+static void write_node(pyro_json_writer *writer, const void *nodes, size_t index)
+{
+    const pyro_cost_node *node = (const pyro_cost_node *)nodes + index;
+
+    pyro_json_begin_object_inline(writer);
+    pyro_json_member_string(writer, "name", node->name);
+    pyro_json_member_string(writer, "op", node->op);
+    pyro_json_member_string(writer, "type", node->type);
+    pyro_json_member_string(writer, "category", node->category);
+    pyro_json_member_string(writer, "layer", pyro_node_layer(node));
+    pyro_json_member_string(writer, "shape", node->shape);
+    pyro_json_member_integer(writer, "times", node->times);
+    pyro_json_member_integer(writer, "macs", node->work.macs);
+    pyro_json_member_integer(writer, "flops", node->work.flops);
+    pyro_json_member_integer(writer, "memory", pyro_work_bytes(&node->work));
+    write_bytes(writer, &node->work);
+    pyro_json_end_object(writer);
 }
 
 static void write_nodes(pyro_json_writer *writer, const pyro_cost *cost)
@@ -53,23 +79,7 @@ static void write_nodes(pyro_json_writer *writer, const pyro_cost *cost)
 
     pyro_json_key(writer, "nodes");
     pyro_json_begin_array(writer);
-    for (size_t i = 0; i < count; i++) {
-        const pyro_cost_node *node = &nodes[i];
-
-        pyro_json_begin_object_inline(writer);
-        pyro_json_member_string(writer, "name", node->name);
-        pyro_json_member_string(writer, "op", node->op);
-        pyro_json_member_string(writer, "type", node->type);
-        pyro_json_member_string(writer, "category", node->category);
-        pyro_json_member_string(writer, "layer", pyro_node_layer(node));
-        pyro_json_member_string(writer, "shape", node->shape);
-        pyro_json_member_integer(writer, "times", node->times);
-        pyro_json_member_integer(writer, "macs", node->work.macs);
-        pyro_json_member_integer(writer, "flops", node->work.flops);
-        pyro_json_member_integer(writer, "memory", pyro_work_bytes(&node->work));
-        write_bytes(writer, &node->work);
-        pyro_json_end_object(writer);
-    }
+    pyro_json_items(writer, count, write_node, nodes);
     pyro_json_end_array(writer);
 }
 

@@ -1,7 +1,8 @@
-/* Tests of base/json/write.c. */
+/* Tests of base/json/write.c and write_items.c. */
 #include "base/json/write.h"
 
 #include "base/json/json.h"
+#include "fail_alloc.h"
 #include "unit.h"
 #include <float.h>
 #include <locale.h>
@@ -208,7 +209,65 @@ static void test_round_trip(void **state)
     pyro_buf_free(&buf);
 }
 
+/* An item of an array: an object with a member that depends on its index. */
+static void write_item(pyro_json_writer *writer, const void *user, size_t index)
+{
+    pyro_json_begin_object_inline(writer);
+    pyro_json_member_integer(writer, user, (int64_t)index);
+    pyro_json_member_number(writer, "half", (double)index / 2);
+    pyro_json_end_object(writer);
+}
+
+/* Pieces that threads write give the same text as one item after the other. */
+static void test_items_on_threads(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {0, 1, 2048, 2049, 16384, 40001};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+        for (int had_item = 0; had_item < 2; had_item++) {
+            pyro_buf one = PYRO_BUF_INIT, many = PYRO_BUF_INIT;
+            pyro_json_writer writers[2];
+            for (int w = 0; w < 2; w++) {
+                pyro_json_writer_init(&writers[w], w ? &many : &one, 2);
+                pyro_json_begin_array(&writers[w]);
+                if (had_item)
+                    pyro_json_null(&writers[w]);
+            }
+            for (size_t i = 0; i < counts[c]; i++)
+                write_item(&writers[0], "index", i);
+            pyro_json_items(&writers[1], counts[c], write_item, "index");
+            pyro_json_null(&writers[0]);
+            pyro_json_null(&writers[1]);
+            pyro_json_end_array(&writers[0]);
+            pyro_json_end_array(&writers[1]);
+            assert_int_equal(one.length, many.length);
+            assert_memory_equal(one.data, many.data, one.length);
+            pyro_buf_free(&one);
+            pyro_buf_free(&many);
+        }
+}
+
+static void test_items_without_memory(void **state)
+{
+    (void)state;
+    for (long allowed = 0; allowed < 40; allowed++) {
+        pyro_buf buf = PYRO_BUF_INIT;
+        pyro_json_writer writer;
+        pyro_json_writer_init(&writer, &buf, 2);
+        pyro_json_begin_array(&writer);
+        fail_alloc_after(allowed);
+        pyro_json_items(&writer, 40000, write_item, "index");
+        pyro_json_end_array(&writer);
+        bool failed = fail_alloc_failures() > 0;
+        fail_alloc_after(-1);
+        assert_true(failed);
+        assert_true(buf.failed);
+        pyro_buf_free(&buf);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_items_on_threads), cmocka_unit_test(test_items_without_memory),
     cmocka_unit_test(test_one_line),         cmocka_unit_test(test_indented),
     cmocka_unit_test(test_strings),          cmocka_unit_test(test_special_places),
     cmocka_unit_test(test_repeated_numbers), cmocka_unit_test(test_numbers),
