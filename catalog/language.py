@@ -75,7 +75,8 @@ def _cache_inputs(cache: Cache, dtype: torch.dtype) -> dict[str, list[Input]]:
     return {"past_keys": tensors(cache.key_width), "past_values": tensors(cache.value_width)}
 
 
-def _decode_entry(entry: Entry, cache: Cache, vocabulary: int, dtype: torch.dtype) -> Entry:
+def decode_entry(entry: Entry, cache: Cache, vocabulary: int, dtype: torch.dtype) -> Entry:
+    """The same model for one new token, with a cache of earlier keys and values as inputs."""
     return dataclasses.replace(
         entry,
         build=lambda: transformers_build.with_cache_inputs(entry.build()),
@@ -137,7 +138,7 @@ def language_model(
     depth = None
     if (layers - first) % period == 0 and layers > first + 3 * period:
         depth = Depth(_LAYERS[class_name], layers, with_layers, first, period)
-    decode = _decode_entry(entry, cache, vocabulary, dtype) if cache else None
+    decode = decode_entry(entry, cache, vocabulary, dtype) if cache else None
     return Model(entry, "language model", published, decode, depth=depth)
 
 

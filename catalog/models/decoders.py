@@ -163,6 +163,29 @@ def _gemma() -> list[Model]:
     return found
 
 
+def _gemma3n() -> list[Model]:
+    """The language model of Gemma 3n; its checkpoint also holds encoders of images and speech.
+
+    The first ten layers are sparse and the last fifteen reuse keys and values, so twenty have a
+    cache. No layers are copied.
+    """
+    options = decoder(2048, 16384, 35, 8, 2, 262400, head_dim=256, sliding_window=512)
+    note = "Google states 8B, rounded, with the encoders of images and speech"
+    return [
+        language_model(
+            "gemma3n_e4b",
+            "Gemma 3n E4B",
+            "gemma",
+            ("Gemma3nForCausalLM", "Gemma3nTextConfig"),
+            options,
+            as_built(6835235568, note),
+            Cache(20, 2, 256, 256, 511),
+            first=20,
+            period=5,
+        )
+    ]
+
+
 def models() -> list[Model]:
     """All models of this file."""
     return [
@@ -173,4 +196,5 @@ def models() -> list[Model]:
         *_granite(),
         *_starcoder(),
         *_gemma(),
+        *_gemma3n(),
     ]

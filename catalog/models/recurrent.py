@@ -102,6 +102,7 @@ def _mamba2() -> list[Model]:
 
 
 def _rwkv() -> list[Model]:
+    """RWKV-4: its scan runs token by token, and every sixth layer halves the states."""
     options = {
         "vocab_size": 50277,
         "hidden_size": 768,
@@ -120,6 +121,7 @@ def _rwkv() -> list[Model]:
             None,
             torch.float32,
             (0,),
+            period=6,
             length=32,
         )
     ]

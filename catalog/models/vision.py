@@ -1,11 +1,6 @@
-"""Image encoders and image-text models of 2024 and later, from their published configurations."""
+"""Encoders of images and depth estimators of 2024 and later, from published configurations."""
 
-import dataclasses
-from typing import Any
-
-import torch
-
-from catalog.model import Depth, Model, as_built
+from catalog.model import Model, as_built
 from catalog.perception import checkpoint, image, tokens, transformers_model
 
 
@@ -205,62 +200,6 @@ def _depth_anything() -> list[Model]:
     return found
 
 
-_CLIP_336 = {
-    "model_type": "clip_vision_model",
-    "hidden_size": 1024,
-    "intermediate_size": 4096,
-    "num_hidden_layers": 24,
-    "num_attention_heads": 16,
-    "image_size": 336,
-    "patch_size": 14,
-    "projection_dim": 768,
-    "vocab_size": 32000,
-}
-
-
-def _llava_options(text: dict[str, Any], layers: int) -> dict[str, Any]:
-    return {
-        "text_config": {**text, "num_hidden_layers": layers, "use_cache": False},
-        "vision_config": _CLIP_336,
-    }
-
-
-def _llava() -> list[Model]:
-    """Prompts of 576 patches of an image and 64 tokens of text."""
-    found = []
-    for name, title, width, inner, layers, heads, params in (
-        ("llava_1_5_7b", "LLaVA 1.5 7B", 4096, 11008, 32, 32, 7063427072),
-    ):
-        text = {
-            "model_type": "llama",
-            "vocab_size": 32064,
-            "hidden_size": width,
-            "intermediate_size": inner,
-            "num_attention_heads": heads,
-            "num_key_value_heads": heads,
-        }
-
-        def at(count: int, name=name, title=title, text=text, params=params) -> Model:
-            return transformers_model(
-                name,
-                title,
-                "llava",
-                "image-text",
-                ("LlavaForConditionalGeneration", "LlavaConfig"),
-                _llava_options(text, count),
-                {
-                    "input_ids": tokens(640, 32000),
-                    "pixel_values": image(336, dtype=torch.bfloat16),
-                },
-                checkpoint(params, f"llava-hf/{name.replace('_', '-').replace('1-5', '1.5')}-hf"),
-                dtype=torch.bfloat16,
-            )
-
-        depth = Depth("model.language_model.layers", layers, at)
-        found.append(dataclasses.replace(at(layers), depth=depth))
-    return found
-
-
 def models() -> list[Model]:
     """All models of this file."""
-    return [*_dinov3(), *_siglip2(), *_sam2(), *_depth_anything(), *_llava()]
+    return [*_dinov3(), *_siglip2(), *_sam2(), *_depth_anything()]
