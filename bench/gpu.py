@@ -9,7 +9,9 @@ rounds. The time of several calls is their lower quartile, which other programs 
 "above" is the difference of two variants of the same rounds, with the interval of that difference.
 "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so its
 rounds come after all others, with their own control. The floors are CUPTI's records of kernels
-alone, dropped unread, and empty RecordFunction callbacks with inputs.
+alone, dropped unread, and empty RecordFunction callbacks with inputs. The "hooks floor" adds to
+kernels what attribution to layers needs at least, all of it empty: callbacks of launches, and a
+hook of module calls.
 
 Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
 steps for small kernels in a row.
@@ -31,6 +33,7 @@ import random
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -83,6 +86,28 @@ def build_cupti_floor():
     return loaded
 
 
+def build_module_call_floor():
+    library = FOLDER / "module_call_floor.so"
+    include = sysconfig.get_path("include")
+    source = PEERS / "module_call_floor.c"
+    command = ["cc", "-O2", "-shared", "-fPIC", f"-I{include}", str(source), "-o", str(library)]
+    subprocess.run(command, check=True)
+    loaded = ctypes.PyDLL(str(library))
+    loaded.floor_set.argtypes = (ctypes.py_object, ctypes.c_int)
+    loaded.floor_set.restype = None
+    return loaded
+
+
+@contextlib.contextmanager
+def empty_hooks(cupti, module_calls):
+    with gpu_ladder.cupti(cupti, gpu_ladder.KERNELS | gpu_ladder.LAUNCHES):
+        module_calls.floor_set(torch.nn.Module._call_impl, 1)
+        try:
+            yield
+        finally:
+            module_calls.floor_set(torch.nn.Module._call_impl, 0)
+
+
 @contextlib.contextmanager
 def profiled(**options):
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], **options):
@@ -94,10 +119,12 @@ ALL_RECORDS = 7  # memsets, synchronizations, CUPTI's own overhead
 
 def our_ways():
     cupti, record_function = build_cupti_floor(), build_floor()
+    module_calls = build_module_call_floor()
     return {
         "bare again": contextlib.nullcontext,
         "kernel floor": lambda: gpu_ladder.cupti(cupti, gpu_ladder.KERNELS),
         "both floors": lambda: gpu_ladder.cupti_and_ops(cupti, gpu_ladder.KERNELS, record_function),
+        "hooks floor": lambda: empty_hooks(cupti, module_calls),
         "layers and kernels": lambda: captured("layers", "devices"),
         "everything": lambda: captured(*FULL),
         "everything but memsets": lambda: captured(*FULL, records=(0,)),
@@ -178,13 +205,15 @@ def report_ours(name, ours):
         show(f"{way}, x bare", ours.ratio(way), limit)
     for way, floor, limit in (
         ("layers and kernels", "kernel floor", 0.03),
+        ("hooks floor", "kernel floor", None),
+        ("layers and kernels", "hooks floor", None),
         ("everything", "both floors", 0.06),
         ("everything but memsets", "both floors", 0.06),
         ("everything, all records", "both floors", 0.06),
     ):
         if way not in ours.ways:
             continue
-        target = f"target: upper end at most {limit}"
+        target = f"target: upper end at most {limit}" if limit else ""
         show(f"{way}, above {floor}", ours.difference(way, floor), target)
     return {"name": name, "bare_ms": ours.bare_ms, "ours": ours.ratios}
 
@@ -222,7 +251,7 @@ def share_of_overhead(ours, theirs):
 
 def chosen_ways(table, options):
     """Those that the user names, separated by +; the control and the floors are always measured."""
-    needed = {"bare again", "kernel floor", "both floors"}
+    needed = {"bare again", "kernel floor", "both floors", "hooks floor"}
     wanted = set(options.ways.split("+")) | needed if options.ways else set(table)
     return {way: how for way, how in table.items() if way in wanted}
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures on a GPU, in a few minutes per part, what limits are set for. Part 1: overhead at batch 1,
-# beside torch.profiler. Part 2: tests that take long, a busy device, files, and overhead at batch 1
-# again, without torch.profiler and with more rounds. Installs nothing. Results go to FOLDER as JSON and
-# to the terminal as tables. Usage: gpu-limits.sh 1|2 FOLDER
+# beside torch.profiler. Part 2: tests that take long, a busy device, and files. Part 3: the most
+# important numbers of part 1 with more rounds. Installs nothing. Results go to FOLDER as JSON and to the
+# terminal as tables. Usage: gpu-limits.sh 1|2|3 FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-part=${1:?1 or 2}
+part=${1:?1, 2 or 3}
 folder=${2:?a folder}
 export PYTHONUNBUFFERED=1
 case $part in
@@ -18,14 +18,16 @@ case $part in
     failed=0
     scripts/test-gpu.sh 150 test_collector.py::test_a_flush_during_a_capture \
         test_power.py::test_energy_per_step || failed=$?
-    scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 200 --seconds 33 \
-        --their-seconds 0 --ways "layers and kernels+everything" --json "$folder/floors.json" || failed=$?
     scripts/bench-gpu.sh --part overhead --only "resnet50, batch 128" --calls 3 --rounds 12 \
         --seconds 18 --their-seconds 0 --ways "layers and kernels+everything" \
         --json "$folder/busy.json" || failed=$?
     scripts/bench-gpu.sh --part files --json "$folder/files.json" || failed=$?
     scripts/test-gpu.sh 100 test_model.py::test_tool || failed=$?
     exit "$failed"
+    ;;
+3)
+    scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 400 --seconds 105 \
+        --their-seconds 32 --ways "layers and kernels+everything" --json "$folder/floors.json"
     ;;
 *)
     echo "gpu-limits: no part $part" >&2

@@ -39,26 +39,24 @@ static void assume_reserve(texts *t, const pyro_layout *layout)
     double share = t->run->fit->answers[0].driver_share;
     if (given >= 0) {
         say(t,
-            "reserve: %lld MiB as given for driver, CUDA context and NCCL, and %.0f%% of "
-            "activations and gradients for fragmentation",
-            mebibytes(given), 100 * FIT_FRAGMENTATION_SHARE);
+            "reserve: %lld MiB as given for driver, CUDA context and NCCL; for fragmentation %.0f%% "
+            "of activations and gradients, and %.0f%% of the largest allocation",
+            mebibytes(given), 100 * FIT_FRAGMENTATION_SHARE, 100 * FIT_LARGEST_SHARE);
     } else {
         say(t,
-            "reserve: %lld MiB for the CUDA context, %.0f%% of the memory for %s%s, and "
-            "%.0f%% of activations and gradients for fragmentation; --reserve replaces the "
-            "first%s",
+            "reserve: %lld MiB for the CUDA context, %.0f%% of the memory for %s%s; for "
+            "fragmentation %.0f%% of activations and gradients, and %.0f%% of the largest "
+            "allocation; --reserve replaces the first%s",
             mebibytes(FIT_CONTEXT_BYTES), 100 * share,
             share > FIT_DRIVER_SHARE ? "the driver and error correction" : "the driver",
             fit_gpus(layout) > 1 ? ", 400 MiB for NCCL per kind of parallelism" : "",
-            100 * FIT_FRAGMENTATION_SHARE, fit_gpus(layout) > 1 ? " three" : " two");
+            100 * FIT_FRAGMENTATION_SHARE, 100 * FIT_LARGEST_SHARE,
+            fit_gpus(layout) > 1 ? " three" : " two");
     }
     if (fit_gpus(layout) > NODE_GPUS)
         say(t, "communication: the time is that of the link inside a node; the network between "
                "nodes is slower");
-    say(t, "buffers: %lld MiB for workspaces of kernels%s%s", mebibytes(FIT_WORKSPACE_BYTES),
-        fit_convolution_bytes(&t->run->load) > 0
-            ? ", copies of the input and result of the largest convolution"
-            : "",
+    say(t, "buffers: %lld MiB for workspaces of kernels%s", mebibytes(FIT_WORKSPACE_BYTES),
         layout->data <= 1 || !t->run->load.train ? ""
         : layout->sharding >= PYRO_SHARDING_ZERO3
             ? ", the gathered weights of two blocks and of what is outside of blocks, and the "

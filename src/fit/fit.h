@@ -124,8 +124,8 @@ int fit_rank(pyro_fit_rank *out, const fit_load *load, const pyro_layout *layout
 int fit_traffic(pyro_fit_traffic *out, const fit_load *load, const pyro_layout *layout,
                 const fit_setting *setting, int64_t stage, pyro_error *error);
 
-/* Input and result of the largest convolution: libraries may copy them into the layout that they
- * compute in. */
+/* What the largest convolution reads and writes: its library may copy that into the layout that it
+ * computes in. */
 int64_t fit_convolution_bytes(const fit_load *load);
 
 /* The reserve that is assumed. */
@@ -134,7 +134,10 @@ int64_t fit_convolution_bytes(const fit_load *load);
 #define FIT_WORKSPACE_BYTES (INT64_C(64) << 20)
 #define FIT_DRIVER_SHARE 0.01
 #define FIT_CORRECTED_SHARE 0.07 /* GDDR memory that holds its own check bits */
-#define FIT_FRAGMENTATION_SHARE 0.08
+/* Holes of the allocator: of all, and of the largest allocation, which may fit none of them. Both
+ * were chosen by the largest batches of five models on a GPU. */
+#define FIT_FRAGMENTATION_SHARE 0.02
+#define FIT_LARGEST_SHARE 0.6
 
 /* Finds the cheapest layout (choose.c). `fits` says whether one fits; else `out` comes closest. */
 int fit_choose(pyro_layout *out, bool *fits, const fit_load *load, const fit_setting *setting,

@@ -13,6 +13,7 @@ typedef struct stage {
     int64_t gradient_bytes; /* of the parameters, before and after division */
     int64_t updated_bytes; /* of the gradients that its optimizer reads */
     int64_t all_gradient_bytes;
+    int64_t largest_bytes; /* of one allocation */
 } stage;
 
 static bool is_on_stage(const stage *s, const fit_parameter *parameter)
@@ -112,6 +113,8 @@ int64_t fit_convolution_bytes(const fit_load *load)
     for (size_t i = 0; i < cost->node_count; i++) {
         const pyro_work *work = &cost->nodes[i].work;
         int64_t bytes = fit_sum(work->activation_read_bytes, work->written_bytes);
+        if (load->train) /* the gradient of its input */
+            bytes = fit_sum(bytes, work->activation_read_bytes);
         if (strcmp(cost->nodes[i].category, "convolution") == 0 && bytes > most)
             most = bytes;
     }
@@ -122,7 +125,7 @@ int64_t fit_convolution_bytes(const fit_load *load)
 static int find_buffers(const stage *s, int64_t *steady, int64_t *passing, pyro_error *error)
 {
     int64_t weights = 0, gradients = 0;
-    *steady = fit_sum(FIT_WORKSPACE_BYTES, fit_convolution_bytes(s->load));
+    *steady = FIT_WORKSPACE_BYTES;
     *passing = 0;
     if (s->layout->data <= 1)
         return PYRO_OK;
@@ -249,8 +252,19 @@ static int64_t most_of(const stage *s, pyro_lifetimes *mine, int64_t *curve, pyr
     return count && pyro_lifetimes_run(mine, curve, s->load->step_count, &peak) ? curve[peak] : 0;
 }
 
+/* One allocation at most: a convolution's workspace, or a tensor that comes and goes. The
+ * optimizer's scratch memory is many. */
+static int64_t largest_allocation(const stage *s, const pyro_lifetimes *mine)
+{
+    int64_t most = fit_convolution_bytes(s->load);
+    for (size_t i = 0; i < mine->count; i++)
+        if (mine->pieces[i].kind != PYRO_FIT_OPTIMIZER_SCRATCH && mine->pieces[i].bytes > most)
+            most = mine->pieces[i].bytes;
+    return most;
+}
+
 /* Fills what comes and goes: the peak of its sum, and each part there. */
-static int find_peak(const stage *s, pyro_fit_rank *rank, int64_t passing, pyro_error *error)
+static int find_peak(stage *s, pyro_fit_rank *rank, int64_t passing, pyro_error *error)
 {
     size_t steps = s->load->step_count, peak = 0;
     int64_t *curve = calloc(steps + 1, sizeof *curve), waiting = 0;
@@ -258,6 +272,7 @@ static int find_peak(const stage *s, pyro_fit_rank *rank, int64_t passing, pyro_
     int status = curve && mine.pieces ? PYRO_OK : pyro_fail_memory(error);
     if (status == PYRO_OK) {
         find_pieces(s, &mine, &waiting);
+        s->largest_bytes = largest_allocation(s, &mine);
         mine.pieces[mine.count++] = (pyro_piece){.bytes = passing,
                                                  .last = steps > 1 && s->load->train ? steps - 2
                                                                                      : steps,
@@ -289,7 +304,8 @@ static int64_t reserve_bytes(const stage *s, const pyro_fit_rank *rank)
     int64_t moving = fit_sum(rank->peak_bytes[PYRO_FIT_ACTIVATIONS],
                              fit_sum(rank->peak_bytes[PYRO_FIT_GRADIENTS],
                                      rank->peak_bytes[PYRO_FIT_OPTIMIZER_SCRATCH]));
-    int64_t loose = (int64_t)((double)moving * FIT_FRAGMENTATION_SHARE);
+    int64_t loose = (int64_t)((double)moving * FIT_FRAGMENTATION_SHARE +
+                              (double)s->largest_bytes * FIT_LARGEST_SHARE);
     if (s->setting->reserve_bytes >= 0)
         return fit_sum(s->setting->reserve_bytes, loose);
     int64_t groups = (layout->tensor > 1) + (layout->pipeline > 1) + (layout->data > 1) +

@@ -1,5 +1,6 @@
 /* Bytes that one GPU sends per step: collectives as rings, experts as exchanges of tokens. */
 #include "fit/fit.h"
+#include "hardware/link.h"
 
 /* Of a ring over `ranks` ranks, each sends (ranks - 1) / ranks of the bytes. */
 static int64_t ring(int64_t bytes, int64_t ranks)
@@ -78,6 +79,6 @@ int fit_traffic(pyro_fit_traffic *out, const fit_load *load, const pyro_layout *
     out->total_bytes = fit_sum(fit_sum(out->data_bytes, out->tensor_bytes),
                                fit_sum(out->pipeline_bytes, out->expert_bytes));
     if (setting->link_bytes_per_s > 0)
-        out->seconds = (double)out->total_bytes / setting->link_bytes_per_s;
+        out->seconds = pyro_link_ns(setting->link_bytes_per_s, (double)out->total_bytes, 0) / 1e9;
     return status;
 }

@@ -1,12 +1,9 @@
 /* Several devices: which part of the work each does, what they send, and what each holds. */
+#include "hardware/link.h"
 #include "map/internal.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Of a link's rate that collectives reach, and what a step of one takes at least. */
-#define LINK_SHARE 0.8
-#define LATENCY_NS 10000.0
 
 static const char *const names[] = {"none", "data", "sharded", "tensor", "pipeline"};
 
@@ -36,18 +33,11 @@ struct pyro_op_work pyro_map_share(const pyro_map_item *item, const pyro_map_opt
     return work;
 }
 
-/* Nanoseconds that `bytes` per device take over the link; `steps` messages one after another. */
-static double transfer_ns(const pyro_mapped_chip *chip, double bytes, double steps)
-{
-    double rate = chip->chip.link_bytes_per_s * LINK_SHARE;
-    return rate > 0 ? 1e9 * bytes / rate + steps * LATENCY_NS : -1;
-}
-
 /* All devices get the sum of all: each sends 2 (n - 1) / n of the bytes. */
 static double sum_ns(const pyro_mapped_chip *chip, double bytes, int gpus, double times)
 {
     double share = 2.0 * (gpus - 1) / gpus;
-    return transfer_ns(chip, share * bytes, times * ceil(log2(gpus)));
+    return pyro_link_ns(chip->chip.link_bytes_per_s, share * bytes, times * ceil(log2(gpus)));
 }
 
 static double communication(const pyro_map_chip *out, const pyro_mapped_chip *chip,
@@ -55,7 +45,7 @@ static double communication(const pyro_map_chip *out, const pyro_mapped_chip *ch
                             double backward_ns)
 {
     int gpus = options->gpus;
-    double bytes = 0, times = 0;
+    double bytes = 0, times = 0, rate = chip->chip.link_bytes_per_s;
 
     switch (options->parallel) {
     case PYRO_PARALLEL_DATA:
@@ -63,8 +53,11 @@ static double communication(const pyro_map_chip *out, const pyro_mapped_chip *ch
             return 0;
         return fmax(0, sum_ns(chip, (double)work->gradient_bytes, gpus, 1) - backward_ns);
     case PYRO_PARALLEL_SHARDED:
-        bytes = (double)(work->weight_bytes) * (options->train ? 3 : 1) * (gpus - 1) / gpus;
-        return fmax(0, transfer_ns(chip, bytes, (double)work->layer_count) - out->device_ns);
+        /* Weights are gathered in the forward and in the backward; gradients are scattered. */
+        bytes = (double)work->weight_bytes * (options->train ? 2 : 1) +
+                (options->train ? (double)work->gradient_bytes : 0);
+        bytes *= (double)(gpus - 1) / gpus;
+        return fmax(0, pyro_link_ns(rate, bytes, (double)work->layer_count) - out->device_ns);
     case PYRO_PARALLEL_TENSOR:
         for (size_t i = 0; i < work->count; i++) {
             bytes += work->items[i].reduced_bytes * work->items[i].times;
@@ -72,7 +65,7 @@ static double communication(const pyro_map_chip *out, const pyro_mapped_chip *ch
         }
         return sum_ns(chip, bytes, gpus, times);
     default:
-        return transfer_ns(chip, 0, gpus - 1);
+        return pyro_link_ns(rate, 0, gpus - 1);
     }
 }
 

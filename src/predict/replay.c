@@ -101,80 +101,112 @@ static int compare_ops(const void *a, const void *b)
     if (left->total_ns != right->total_ns)
         return left->total_ns < right->total_ns ? 1 : -1;
     int order = strcmp(left->name, right->name);
-    return order ? order : strcmp(left->dims, right->dims);
+    order = order ? order : strcmp(left->dims, right->dims);
+    return order ? order : strcmp(left->strides, right->strides);
 }
+
+/* One call of an op. Calls of one kind, with the same strides, are one op of the result. */
+typedef struct op_call {
+    uint32_t kind, detail, strides;
+    bool has_gradient; /* autograd recorded it: some ops then take another way */
+    int64_t time_ns;
+} op_call;
 
 typedef struct gatherer {
     pyro_analysis_context context;
     pyro_owned_times times;
     whole_replay *whole;
-    size_t *first; /* of each kind: where its times begin */
-    uint32_t *example; /* of each kind: detail of its first call */
-    int64_t *kind_times; /* sorted by kind */
+    op_call *calls;
+    size_t count;
 } gatherer;
 
-static bool sort_times(gatherer *g)
+static int order_of(const op_call *left, const op_call *right)
+{
+    if (left->kind != right->kind)
+        return left->kind < right->kind ? -1 : 1;
+    if (left->strides != right->strides)
+        return left->strides < right->strides ? -1 : 1;
+    return left->has_gradient - right->has_gradient;
+}
+
+static int compare_calls(const void *a, const void *b)
+{
+    const op_call *left = a, *right = b;
+    int order = order_of(left, right);
+    if (order)
+        return order;
+    return left->detail < right->detail ? -1 : left->detail > right->detail;
+}
+
+static bool list_calls(gatherer *g)
 {
     const pyro_trace *trace = g->context.trace;
-    size_t kinds = g->context.op_kind_count;
-    g->first = calloc(kinds + 2, sizeof *g->first);
-    g->example = malloc((kinds + 1) * sizeof *g->example);
-    g->kind_times = calloc(trace->count + 1, sizeof *g->kind_times);
-    if (!g->first || !g->example || !g->kind_times)
+    g->calls = malloc((trace->count + 1) * sizeof *g->calls);
+    if (!g->calls)
         return false;
-    memset(g->example, 0xff, (kinds + 1) * sizeof *g->example);
-    /* Two passes: counts by kind, then times. */
-    for (int pass = 0; pass < 2; pass++) {
-        for (size_t i = 0; i < trace->count; i++) {
-            if (trace->category[i] != PYRO_EVENT_OP || g->times.owner[i] != i ||
-                g->times.time_ns[i] <= 0)
-                continue;
-            uint32_t detail = trace->detail[i];
-            size_t kind = g->context.kind_of_op[detail] & ~PYRO_KIND_INSIDE;
-            if (g->example[kind] == PYRO_NO_ID)
-                g->example[kind] = detail;
-            if (pass == 0)
-                g->first[kind + 2]++;
-            else
-                g->kind_times[g->first[kind + 1]++] = g->times.time_ns[i];
-        }
-        for (size_t k = 0; pass == 0 && k < kinds; k++)
-            g->first[k + 2] += g->first[k + 1];
+    for (size_t i = 0; i < trace->count; i++) {
+        if (trace->category[i] != PYRO_EVENT_OP || g->times.owner[i] != i ||
+            g->times.time_ns[i] <= 0)
+            continue;
+        const pyro_op_detail *detail = &trace->ops[trace->detail[i]];
+        op_call call = {.kind = g->context.kind_of_op[trace->detail[i]] & ~PYRO_KIND_INSIDE,
+                        .detail = trace->detail[i],
+                        .strides = detail->strides,
+                        .has_gradient = detail->sequence != PYRO_NO_SEQUENCE &&
+                                        detail->forward_thread == 0,
+                        .time_ns = g->times.time_ns[i]};
+        if (call.kind > 0) /* kind 0 is for ops of which nothing is known */
+            g->calls[g->count++] = call;
     }
+    qsort(g->calls, g->count, sizeof *g->calls, compare_calls);
     return true;
 }
 
-static pyro_replay_op make_op(const gatherer *g, size_t kind, int64_t *times, size_t count)
+static pyro_replay_op make_op(const gatherer *g, const op_call *calls, size_t count, int64_t *times)
 {
     const pyro_trace *trace = g->context.trace;
-    const pyro_op_kind *about = &g->context.op_kinds[kind];
-    const pyro_op_detail *detail = &trace->ops[g->example[kind]];
+    const pyro_op_kind *about = &g->context.op_kinds[calls->kind];
+    const pyro_op_detail *detail = &trace->ops[calls->detail];
     pyro_replay_op op = {.name = pyro_trace_text(trace, about->name),
                          .dims = pyro_trace_text(trace, about->dims),
                          .types = pyro_trace_text(trace, about->types),
                          .concrete = pyro_trace_text(trace, about->concrete),
                          .strides = pyro_trace_text(trace, detail->strides),
                          .outputs = pyro_trace_text(trace, detail->outputs),
-                         .calls = (int64_t)count,
-                         .median_ns = pyro_median_ns(times, count)};
-    for (size_t i = 0; i < count; i++)
+                         .has_gradient = calls->has_gradient,
+                         .calls = (int64_t)count};
+    for (size_t i = 0; i < count; i++) {
+        times[i] = calls[i].time_ns;
         op.total_ns += times[i];
+    }
+    op.median_ns = pyro_median_ns(times, count);
     op.rejected = reason_of(&op);
     return op;
 }
 
+static size_t count_ops(const gatherer *g)
+{
+    size_t count = g->count > 0;
+    for (size_t i = 1; i < g->count; i++)
+        count += order_of(&g->calls[i - 1], &g->calls[i]) != 0;
+    return count;
+}
+
 static int list_ops(gatherer *g)
 {
-    size_t kinds = g->context.op_kind_count, count = 0, begin = 0;
-    pyro_replay_op *ops = pyro_arena_array(&g->whole->arena, kinds + 1, sizeof *ops);
-    if (!ops || !sort_times(g))
+    if (!list_calls(g))
         return pyro_fail_memory(g->context.error);
-    for (size_t k = 0; k < kinds; k++) {
-        size_t end = g->first[k + 1];
-        if (end > begin && k > 0) /* kind 0 is for ops of which nothing is known */
-            ops[count++] = make_op(g, k, g->kind_times + begin, end - begin);
-        begin = end;
+    size_t count = 0;
+    pyro_replay_op *ops = pyro_arena_array(&g->whole->arena, count_ops(g) + 1, sizeof *ops);
+    int64_t *times = malloc((g->count + 1) * sizeof *times);
+    for (size_t i = 0, end; ops && times && i < g->count; i = end) {
+        for (end = i + 1; end < g->count && !order_of(&g->calls[i], &g->calls[end]);)
+            end++;
+        ops[count++] = make_op(g, &g->calls[i], end - i, times);
     }
+    free(times);
+    if (!ops || !times)
+        return pyro_fail_memory(g->context.error);
     if (count)
         qsort(ops, count, sizeof *ops, compare_ops);
     g->whole->result.ops = ops;
@@ -190,9 +222,7 @@ static int gather(gatherer *g)
                      ? list_ops(g)
                      : pyro_fail_memory(g->context.error);
     pyro_owned_times_free(&g->times);
-    free(g->first);
-    free(g->example);
-    free(g->kind_times);
+    free(g->calls);
     return status;
 }
 
@@ -259,6 +289,7 @@ static void write_ops(pyro_buf *text, const pyro_replay *replay, size_t first, s
         pyro_json_member_string(&writer, "device", replay->on_device ? "cuda" : "cpu");
         pyro_json_member_integer(&writer, "calls", op->calls);
         pyro_json_member_integer(&writer, "recorded_ns", op->median_ns);
+        pyro_json_member_boolean(&writer, "has_gradient", op->has_gradient);
         write_list(&writer, "dims", op->dims);
         write_list(&writer, "types", op->types);
         write_list(&writer, "strides", op->strides);

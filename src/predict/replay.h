@@ -6,11 +6,12 @@
 
 #include <pyrometer/trace.h>
 
-/* All calls of an op with the same shapes, types and scalars. */
+/* All calls of an op with the same shapes, strides, types and scalars. */
 typedef struct pyro_replay_op {
     const char *name; /* "aten::conv2d" */
     /* JSON lists by argument, as in the trace; "" where it has none. */
     const char *dims, *types, *strides, *concrete, *outputs;
+    bool has_gradient; /* autograd recorded it */
     int64_t calls, total_ns, median_ns; /* on the device if the trace has device work */
     const char *rejected; /* why it cannot be rebuilt; "": it can, as far as the trace shows */
 } pyro_replay_op;

@@ -124,7 +124,7 @@ def index_limits(op):
         if name != "embedding":
             limits[2] = 1  # offsets: every bag may begin at 0
         return limits
-    if name == "embedding_dense_backward":
+    if name in ("embedding_backward", "embedding_dense_backward"):
         return {1: scalar(2, 1)}
     if name in ("gather", "index_select", "take_along_dim"):
         dim = scalar(2 if name == "take_along_dim" else 1)
@@ -351,19 +351,28 @@ def build(function, op, device):
 FAILURES = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError)
 
 
+# With autograd they take other ways: products fold batches, attention chooses another kernel.
+GRADIENT_CHANGES = {"linear", "matmul", "einsum", "bilinear", "scaled_dot_product_attention",
+                    "lstm", "gru", "rnn_tanh", "rnn_relu"}  # fmt: skip
+
+
 def prepare(op, device):
     """A call of the op without arguments, and the shapes of its outputs: of the first overload that
     torch accepts."""
     failure = None
+    watched = op["has_gradient"] and op["name"].split("::")[-1] in GRADIENT_CHANGES
     for function in candidates(op):
         try:
             positional, keywords = build(function, op, device)
+            for one in positional if watched else ():
+                if isinstance(one, torch.Tensor) and one.is_floating_point():
+                    one.requires_grad_()
 
             def call(function=function, positional=positional, keywords=keywords):
-                return function(*positional, **keywords)
+                with torch.set_grad_enabled(watched):
+                    return function(*positional, **keywords)
 
-            with torch.no_grad():
-                shapes = output_shapes(call())
+            shapes = output_shapes(call())
             synchronize(device)
             return call, shapes
         except FAILURES as error:
@@ -404,8 +413,9 @@ def host_times(run, seconds):
     return samples
 
 
-def device_times(run, seconds):
-    """Nanoseconds of device work per run, by torch.profiler, as the trace recorded them."""
+def device_times(run, seconds, between=None):
+    """Nanoseconds of device work per run, by torch.profiler, as the trace recorded them. `between`
+    is called before each run, and not counted."""
     for _ in range(WARM_UP_RUNS):
         run()
     torch.cuda.synchronize()
@@ -417,28 +427,45 @@ def device_times(run, seconds):
     activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities) as profile:
         for number in range(runs):
+            if between:
+                between()
             with torch.profiler.record_function(f"pyrometer.replay {number}"):
                 run()
         torch.cuda.synchronize()
     return per_run(profile, runs)
 
 
+EVICTION = "FillFunctor<unsigned char>"  # the kernel of evict()
+
+
+def evict():
+    """Fills the device's cache with other data."""
+    if not hasattr(evict, "block"):
+        size = torch.cuda.get_device_properties(0).L2_cache_size
+        evict.block = torch.empty(4 * max(size, 2**20), dtype=torch.uint8, device="cuda")
+    evict.block.fill_(1)
+
+
 def per_run(profile, runs):
     """Mean device time of a run."""
     total = 0
     for event in profile.events():
-        if "cuda" in str(event.device_type).lower() and not event.name.startswith(
-            "pyrometer.replay"
+        if (
+            "cuda" in str(event.device_type).lower()
+            and not event.name.startswith("pyrometer.replay")
+            and EVICTION not in event.name
         ):
             total += event.time_range.elapsed_us() * 1000
     return [total / runs]
 
 
 def measure(call, device, seconds):
-    with torch.no_grad():
-        if device.startswith("cuda"):
-            return statistics.median(device_times(call, seconds))
-        return statistics.median(host_times(call, seconds))
+    """Nanoseconds with the inputs in the device's cache as far as they fit, and without them there;
+    the second is None on the host."""
+    if not device.startswith("cuda"):
+        return statistics.median(host_times(call, seconds)), None
+    warm = statistics.median(device_times(call, seconds))
+    return warm, statistics.median(device_times(call, seconds / 2, evict))
 
 
 def replay(op, arguments):
@@ -448,6 +475,7 @@ def replay(op, arguments):
         "dims": op["dims"],
         "recorded_ns": op["recorded_ns"],
         "replayed_ns": None,
+        "replayed_cold_ns": None,
         "rejected": None,
         "shapes_equal": None,
     }
@@ -459,7 +487,8 @@ def replay(op, arguments):
             result["shapes_equal"] = shapes[: len(recorded)] == recorded
             result["shapes"] = [shapes, recorded]
         if not arguments.check:
-            result["replayed_ns"] = measure(call, device, arguments.seconds)
+            times = measure(call, device, arguments.seconds)
+            result["replayed_ns"], result["replayed_cold_ns"] = times
     except Rejected as reason:
         result["rejected"] = str(reason)
     except FAILURES as error:
@@ -489,10 +518,12 @@ def show(number, op, result):
     if result["rejected"]:
         print(f"{line} rejected: {result['rejected']}")
         return
+    cold = result["replayed_cold_ns"]
     ratio = (
         ""
         if not result["replayed_ns"] or not op["recorded_ns"]
         else f"{result['replayed_ns'] / op['recorded_ns']:6.2f}x"
+        + (f", cold cache {text(cold)} {cold / op['recorded_ns']:.2f}x" if cold else "")
     )
     equal = {None: "", True: "", False: " output shapes differ"}[result["shapes_equal"]]
     recorded, replayed = text(op["recorded_ns"]), text(result["replayed_ns"])

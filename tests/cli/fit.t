@@ -4,7 +4,7 @@ $ pyrometer fit llama3_8b --on l40s --seq 8192
 DOES IT FIT: llama3_8b on 1 x L40S
 ================================================================================
 
-Yes, it fits. It needs 20.7 GiB on the GPU, which has 48.0 GiB: 27.3 GiB (56.8%)
+Yes, it fits. It needs 20.8 GiB on the GPU, which has 48.0 GiB: 27.2 GiB (56.6%)
 are free.
 
   Model:                llama3_8b, 8.03 G parameters, inference in bfloat16
@@ -19,21 +19,21 @@ are free.
   Activations  740.1 MiB    740.1 MiB       1.5%
   KV cache      1.00 GiB     1.00 GiB       2.1%
   Buffers       64.0 MiB     64.0 MiB       0.1%
-  Reserve       4.00 GiB     4.00 GiB       8.3%
+  Reserve       4.09 GiB     4.09 GiB       8.5%
   ----------------------------------------------
-  Total                      20.7 GiB      43.2%
+  Total                      20.8 GiB      43.4%
 
 Largest that fits, other sizes as above:
-  Batch:                16
-  Sequence:             133,568 tokens, by memory alone
+  Batch:                15
+  Sequence:             127,291 tokens, by memory alone
   Concurrency:          28 sequences in the KV cache
 
   One more measure             Saves     Total  Fits  How
   ------------------------------------------------------------------
-  linear layers in 8 bits   6.40 GiB  14.3 GiB  yes   quantisation
-  linear layers in 4 bits   9.65 GiB  11.1 GiB  yes   quantisation
-  KV cache in 8 bits       512.0 MiB  20.2 GiB  yes   --kv-cache fp8
-  twice the tensor ranks    7.94 GiB  12.8 GiB  yes   tp x 2
+  linear layers in 8 bits   6.40 GiB  14.4 GiB  yes   quantisation
+  linear layers in 4 bits   9.65 GiB  11.2 GiB  yes   quantisation
+  KV cache in 8 bits       512.0 MiB  20.3 GiB  yes   --kv-cache fp8
+  twice the tensor ranks    7.98 GiB  12.9 GiB  yes   tp x 2
 
 Assumptions:
   - KV cache: paged in blocks of 16 tokens; sliding windows are not used to
@@ -41,8 +41,8 @@ Assumptions:
   - activations: one forward pass over the batch (a prefill), without splitting
     prompts into chunks; logits of the last token of each sequence
   - reserve: 600 MiB for the CUDA context, 7% of the memory for the driver and
-    error correction, and 8% of activations and gradients for fragmentation;
-    --reserve replaces the first two
+    error correction; for fragmentation 2% of activations and gradients, and 60%
+    of the largest allocation; --reserve replaces the first two
   - buffers: 64 MiB for workspaces of kernels
 
 Notes:
@@ -58,11 +58,11 @@ DOES IT FIT: llama3_70b on 2 x H100 SXM and 1 more
   Chip      GPUs  Layout   Fits       Used     Memory     Margin  Batch
   ---------------------------------------------------------------------
   H100 SXM     2  tp=2     yes    68.6 GiB   80.0 GiB  +11.4 GiB     11
-  MI300X       1  one GPU  yes   136.0 GiB  192.0 GiB  +56.0 GiB     28
+  MI300X       1  one GPU  yes   136.1 GiB  192.0 GiB  +55.9 GiB     27
   Batch: the largest that fits. Details of the first chip:
 
 Yes, it fits. It needs 68.6 GiB on the fullest GPU, which has 80.0 GiB: 11.4 GiB
-(14.3%) are free.
+(14.2%) are free.
 
 # Training with sharding; the communication of a step.
 $ pyrometer fit resnet50 --on t4 --gpus 4 --train --batch 32 --parallel fsdp
@@ -70,8 +70,8 @@ $ pyrometer fit resnet50 --on t4 --gpus 4 --train --batch 32 --parallel fsdp
 DOES IT FIT: resnet50 on 4 x T4
 ================================================================================
 
-Yes, it fits. It needs 5.24 GiB on the fullest GPU, which has 16.0 GiB: 10.8 GiB
-(67.2%) are free.
+Yes, it fits. It needs 5.09 GiB on the fullest GPU, which has 16.0 GiB: 10.9 GiB
+(68.2%) are free.
 
   Model:                resnet50, 25.56 M parameters, training with adamw,
                         checkpoint none, precision float32 as in the file
@@ -86,47 +86,46 @@ Yes, it fits. It needs 5.24 GiB on the fullest GPU, which has 16.0 GiB: 10.8 GiB
   Optimizer states    48.7 MiB     48.7 MiB       0.3%
   Optimizer scratch   24.4 MiB          0 B       0.0%
   Activations         2.58 GiB     2.58 GiB      16.2%
-  Buffers            288.0 MiB    288.0 MiB       1.8%
-  Reserve             2.30 GiB     2.30 GiB      14.4%
+  Buffers            141.0 MiB    141.0 MiB       0.9%
+  Reserve             2.29 GiB     2.29 GiB      14.3%
   ----------------------------------------------------
-  Total                            5.24 GiB      32.8%
+  Total                            5.09 GiB      31.8%
 
 Largest that fits, other sizes as above:
-  Batch:                149
+  Batch:                157
 
 Communication per step, sent by each GPU:
-  Sent:                 219.4 MiB (data 219.4 MiB); 14.4 ms at the link's 16
-                        GB/s
+  Sent:                 219.4 MiB (data 219.4 MiB); 18.0 ms at 13 GB/s of the
+                        link's 16
 
   One more measure             Saves     Total  Fits  How
   ------------------------------------------------------------------------
-  activation checkpointing  1.70 GiB  3.55 GiB  yes   --checkpoint blocks
-  8-bit optimizer states    36.3 MiB  5.21 GiB  yes   --optimizer adam8bit
-  bfloat16 for everything   1.52 GiB  3.73 GiB  yes   --precision bf16
-  LoRA adapters of rank 16  2.53 GiB  2.71 GiB  yes   --lora 16:.
-  optimizer on the host     48.7 MiB  5.19 GiB  yes   offloading
+  activation checkpointing  1.60 GiB  3.48 GiB  yes   --checkpoint blocks
+  8-bit optimizer states    36.3 MiB  5.05 GiB  yes   --optimizer adam8bit
+  bfloat16 for everything   1.44 GiB  3.65 GiB  yes   --precision bf16
+  LoRA adapters of rank 16  2.40 GiB  2.69 GiB  yes   --lora 16:.
+  optimizer on the host     48.7 MiB  5.04 GiB  yes   offloading
 
 Assumptions:
   - training: the loss is computed from the model's outputs without memory of
     its own; gradients are set to None before each step
   - reserve: 600 MiB for the CUDA context, 7% of the memory for the driver and
-    error correction, 400 MiB for NCCL per kind of parallelism, and 8% of
-    activations and gradients for fragmentation; --reserve replaces the first
-    three
-  - buffers: 64 MiB for workspaces of kernels, copies of the input and result of
-    the largest convolution, the gathered weights of two blocks and of what is
-    outside of blocks, and the gradients of one block
+    error correction, 400 MiB for NCCL per kind of parallelism; for
+    fragmentation 2% of activations and gradients, and 60% of the largest
+    allocation; --reserve replaces the first three
+  - buffers: 64 MiB for workspaces of kernels, the gathered weights of two
+    blocks and of what is outside of blocks, and the gradients of one block
 
 # It does not fit: what is missing, the fewest GPUs, and what would help.
 $ pyrometer fit llama3_8b --on 24GB --train --precision bf16 --seq 2048 | sed -n '5,6p;/One more/,/^$/p'
-No, it does not fit. It needs 78.1 GiB on the GPU, which has 24.0 GiB: 54.1 GiB
+No, it does not fit. It needs 77.4 GiB on the GPU, which has 24.0 GiB: 53.4 GiB
 are missing. The fewest GPUs that hold it: 4 x 24GB (tp=4).
   One more measure             Saves     Total  Fits  How
   ------------------------------------------------------------------------
-  8-bit optimizer states    30.3 GiB  47.7 GiB  no    --optimizer adam8bit
-  LoRA adapters of rank 16  49.8 GiB  28.3 GiB  no    --lora 16:.
-  optimizer on the host     45.5 GiB  32.5 GiB  no    offloading
-  twice the tensor ranks    38.2 GiB  39.9 GiB  no    tp x 2
+  8-bit optimizer states    30.0 GiB  47.4 GiB  no    --optimizer adam8bit
+  LoRA adapters of rank 16  49.5 GiB  27.9 GiB  no    --lora 16:.
+  optimizer on the host     45.2 GiB  32.2 GiB  no    offloading
+  twice the tensor ranks    37.8 GiB  39.5 GiB  no    tp x 2
 
 # Heads and words that ranks do not divide evenly are padded.
 $ pyrometer fit mixtral_8x7b --on h100 --parallel tp=3 --seq 512 | sed -n '/^Notes/,$p'
@@ -140,7 +139,7 @@ Notes:
 # For spreadsheets.
 $ pyrometer fit gpt2 --on t4 --format csv
 chip,memory_bytes,gpus,layout,fits,total_bytes,margin_bytes,largest_batch,largest_sequence,largest_concurrent,communication_bytes,weights,master_weights,gradients,optimizer_states,optimizer_scratch,activations,kv_cache,buffers,reserve
-T4,17179869184,1,one GPU,true,2413263379,14766605805,887,1024,1565,0,497759232,0,0,0,0,6686720,9437184,67108864,1832271379
+T4,17179869184,1,one GPU,true,2413805894,14766063290,859,1024,1565,0,497759232,0,0,0,0,6686720,9437184,67108864,1832813894
 
 # Exit code 1 where it does not fit, for scripts.
 $ pyrometer fit llama3_8b --on t4 --strict -q -o $TMP/fit.json

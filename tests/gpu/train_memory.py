@@ -107,11 +107,24 @@ def built(name: str, device: str) -> nn.Module:
         return CASES[name][0]().to(torch.bfloat16).train()
 
 
+class Sum(torch.autograd.Function):
+    """A loss without memory of its own, as `fit` assumes: only backward holds its gradient."""
+
+    @staticmethod
+    def forward(context: torch.autograd.Function, out: torch.Tensor) -> torch.Tensor:
+        context.shape, context.kind = out.shape, out.dtype
+        return out.sum()
+
+    @staticmethod
+    def backward(context: torch.autograd.Function, gradient: torch.Tensor) -> torch.Tensor:
+        return torch.ones(context.shape, dtype=context.kind, device=gradient.device)
+
+
 def run_steps(module: nn.Module, optimizer: torch.optim.Optimizer, given: torch.Tensor, count: int):
     for _ in range(count):
         optimizer.zero_grad(set_to_none=True)
         out = module(given)
-        out.backward(torch.ones_like(out))
+        Sum.apply(out).backward()
         optimizer.step()
         del out
 

@@ -14,7 +14,7 @@ typedef struct schedule {
     pyro_train *train;
     const pyro_graph *graph;
     pyro_lifetimes lifetimes;
-    size_t step_count, last_backward;
+    size_t step_count;
     size_t *back, *again;  /* by node: its step in the backward, and of its recomputation */
     size_t *first, *last;  /* by owner of a storage: steps of its life, made by the forward */
     size_t *again_last;    /* by owner: to which step its recomputed copy lives; 0: no copy */
@@ -88,7 +88,6 @@ static bool number_steps(schedule *s)
         s->back[n] = s->step_count;
         append(s, PYRO_TRAIN_BACKWARD, n);
     }
-    s->last_backward = s->step_count - (s->step_count > 0);
     train->curve[s->step_count++] = (pyro_memory_step){
         .phase = PYRO_TRAIN_OPTIMIZER, .node = "", .layer = ""};
     return true;
@@ -168,13 +167,14 @@ static void add_extra(schedule *s, size_t n)
     pyro_lifetimes_add(&s->lifetimes, piece);
 }
 
+/* The program's variables hold the outputs until the step ends. */
 static void add_activations(schedule *s)
 {
     for (size_t n = 0; n < s->graph->node_count; n++)
         live_through(s, n);
     for (size_t i = 0; i < s->graph->output_count; i++)
         if (s->graph->outputs[i] != PYRO_NO_VALUE)
-            extend(&s->last[s->train->storages.owner[s->graph->outputs[i]]], s->last_backward);
+            extend(&s->last[s->train->storages.owner[s->graph->outputs[i]]], s->step_count - 1);
     for (uint32_t v = 0; v < s->graph->value_count; v++) {
         if (s->first[v] == NEVER)
             continue;

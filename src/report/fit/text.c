@@ -208,8 +208,9 @@ static void write_traffic(const fit_text *w, const pyro_fit_answer *answer)
         }
     pyro_buf_adds(&value, first ? "" : ")");
     if (traffic->seconds > 0)
-        pyro_buf_addf(&value, "; %s at the link's %.0f GB/s",
+        pyro_buf_addf(&value, "; %s at %.0f GB/s of the link's %.0f",
                       pyro_format_duration(text, (int64_t)(traffic->seconds * 1e9)),
+                      (double)traffic->total_bytes / traffic->seconds / 1e9,
                       answer->link_bytes_per_s / 1e9);
     write_field(w, "Sent:", &value);
     pyro_buf_free(&value);

@@ -133,6 +133,24 @@ def test_replayed_times_can_be_learnt(tmp_path):
     assert learnt["files"][0]["samples"] >= 1 and learnt["rows"] >= 1
 
 
+def test_strides_and_autograd_are_kept_apart(tmp_path):
+    """Their calls take other times, and products of batches another way."""
+    weight, x = torch.randn(8, 8, requires_grad=True), torch.randn(4, 4, 8)
+    with torch.profiler.profile(record_shapes=True) as profile:
+        torch.nn.functional.linear(x, weight)
+        torch.nn.functional.linear(x.transpose(0, 1), weight)
+        with torch.no_grad():
+            torch.nn.functional.linear(x, weight)
+    profile.export_chrome_trace(str(tmp_path / "run.json"))
+    run_tool("replay", tmp_path / "run.json", "--top", "0", "-q", "-o", tmp_path / "replay.py")
+    ops = runpy.run_path(str(tmp_path / "replay.py"))["OPS"]
+    found = sorted(
+        (op["strides"][0], op["has_gradient"]) for op in ops if op["name"] == "aten::linear"
+    )
+    assert found == [([8, 32, 1], True), ([32, 8, 1], False), ([32, 8, 1], True)]
+    assert run_script(tmp_path / "replay.py", "--check") == 0
+
+
 def test_rejected_with_a_reason(tmp_path):
     trace = {
         "traceEvents": [
