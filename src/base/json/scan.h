@@ -100,6 +100,27 @@ static inline uint32_t pyro_json_mask_string_stop(const char *at, uint32_t *high
     return (uint32_t)_mm_movemask_epi8(stop);
 }
 
+/* Brackets of both kinds and backslashes; `quote` gets the quotes. */
+static inline uint32_t pyro_json_mask_flat_stop(const char *at, uint32_t *quote)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    /* With bit 5 set, these are the three characters from '{' on. */
+    __m128i folded = _mm_or_si128(bytes, _mm_set1_epi8(0x20));
+    __m128i above = _mm_sub_epi8(folded, _mm_set1_epi8('{'));
+    __m128i stop = _mm_cmpeq_epi8(_mm_min_epu8(above, _mm_set1_epi8(2)), above);
+    *quote = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')));
+    return (uint32_t)_mm_movemask_epi8(stop);
+}
+
+/* The digits at the start of 16 bytes. */
+static inline unsigned pyro_json_leading_digits(const char *at)
+{
+    __m128i bytes = _mm_loadu_si128((const __m128i *)at);
+    __m128i value = _mm_sub_epi8(bytes, _mm_set1_epi8('0'));
+    __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value);
+    return (unsigned)__builtin_ctz(~(uint32_t)_mm_movemask_epi8(is_digit));
+}
+
 static inline void pyro_json_classify(pyro_json_block *block, const char *at)
 {
     *block = (pyro_json_block){0};
@@ -155,6 +176,20 @@ static inline uint32_t pyro_json_mask_string_stop(const char *at, uint32_t *high
         vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('"')), vceqq_u8(bytes, vdupq_n_u8('\\'))));
     *high = vmaxvq_u8(bytes) < 0x80 ? 0 : pyro_json_neon_mask(vcgeq_u8(bytes, vdupq_n_u8(0x80)));
     return pyro_json_neon_mask(stop);
+}
+
+static inline uint32_t pyro_json_mask_flat_stop(const char *at, uint32_t *quote)
+{
+    uint8x16_t bytes = pyro_json_neon_load(at);
+    uint8x16_t above = vsubq_u8(vorrq_u8(bytes, vdupq_n_u8(0x20)), vdupq_n_u8('{'));
+    *quote = pyro_json_neon_mask(vceqq_u8(bytes, vdupq_n_u8('"')));
+    return pyro_json_neon_mask(vcleq_u8(above, vdupq_n_u8(2)));
+}
+
+static inline unsigned pyro_json_leading_digits(const char *at)
+{
+    uint8x16_t value = vsubq_u8(pyro_json_neon_load(at), vdupq_n_u8('0'));
+    return (unsigned)__builtin_ctz(~pyro_json_neon_mask(vcleq_u8(value, vdupq_n_u8(9))));
 }
 
 static inline void pyro_json_classify(pyro_json_block *block, const char *at)
@@ -230,6 +265,31 @@ static inline const char *pyro_json_scan_string(const char *at, bool *beyond_asc
 #endif
 }
 
+/*
+ * From behind a curly bracket: the byte behind the one that closes it, if what is between has no
+ * other bracket and no backslash, as most args of events; else NULL. Needs no look into strings.
+ */
+static inline const char *pyro_json_scan_flat(const char *at, const char *end)
+{
+#if defined(PYRO_JSON_SIMD)
+    uint32_t quotes = 0; /* as many, modulo 2, as there were so far */
+    for (; at < end; at += 16) {
+        uint32_t quote, stop = pyro_json_mask_flat_stop(at, &quote);
+        if (!stop) {
+            quotes ^= quote;
+            continue;
+        }
+        quotes ^= quote & (stop ^ (stop - 1));
+        at += __builtin_ctz(stop);
+        return at < end && *at == '}' && !__builtin_parity(quotes) ? at + 1 : NULL;
+    }
+#else
+    (void)at;
+    (void)end;
+#endif
+    return NULL;
+}
+
 /* Counts the digits at the start of 8 bytes; `digits` gets their values, the first one lowest. */
 static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
 {
@@ -242,39 +302,42 @@ static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
     return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
 }
 
+#if defined(PYRO_JSON_SIMD)
+
+/* The value of 1 to 8 digits; 8 bytes are readable. */
+static inline uint64_t pyro_json_join_digits(const char *at, unsigned count)
+{
+    uint64_t digits;
+    memcpy(&digits, at, sizeof digits);
+    /* Zeros come in from the front, then pairs, fours and eights of digits are joined. */
+    digits = (digits - UINT64_C(0x3030303030303030)) << (64 - 8 * count);
+    digits = digits * 10 + (digits >> 8);
+    digits = (digits & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
+             (digits >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001);
+    return digits >> 32;
+}
+
+#endif
+
 /*
  * Reads up to 18 digits (leading zeros too) and returns the byte after them. NULL if there is no
  * digit, or more than 18, which may not fit in an int64.
  */
 static inline const char *pyro_json_scan_integer(const char *at, uint64_t *value)
 {
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    static const uint32_t powers[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
-    const char *begin = at;
-    uint64_t total = 0;
-    for (;;) {
-        uint64_t digits;
-        unsigned count = pyro_json_count_digits(at, &digits);
-        if (count == 0)
-            break;
-        /* Zeros come in from the front, then pairs, fours and eights of digits are joined. */
-        digits <<= 8 * (8 - count);
-        digits = digits * 10 + (digits >> 8);
-        digits = ((digits & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
-                  (digits >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
-                 32;
-        at += count;
-        if (at - begin > 18)
-            return NULL;
-        total = total * (count == 8 ? 100000000u : powers[count]) + digits;
-        if (count < 8)
-            break;
+#if defined(PYRO_JSON_SIMD)
+    unsigned count = pyro_json_leading_digits(at);
+    if (count - 1 < 8) {
+        *value = pyro_json_join_digits(at, count);
+        return at + count;
     }
-    *value = total;
-    return at == begin ? NULL : at;
-#else
-    return pyro_json_scan_integer_scalar(at, value);
+    if (count && (count < 16 || !pyro_json_is_digit(at[16]))) {
+        *value = pyro_json_join_digits(at, count - 8) * UINT64_C(100000000) +
+                 pyro_json_join_digits(at + count - 8, 8);
+        return at + count;
+    }
 #endif
+    return pyro_json_scan_integer_scalar(at, value);
 }
 
 #endif

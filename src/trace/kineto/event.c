@@ -315,6 +315,7 @@ static pyro_key_step *learn_step(pyro_kineto_scanner *scanner, unsigned from, co
                             .action = (uint8_t)place->action,
                             .field = (uint8_t)place->key,
                             .least = place->action == PYRO_ACTION_END ? 0 : ' ' + 1,
+                            .head = pyro_key_head(length),
                             .sets = (uint8_t)place->sets,
                             .category = event->category,
                             .phase = event->phase,
@@ -368,31 +369,45 @@ static void forget_steps(pyro_kineto_scanner *scanner)
     scanner->last_end = &scanner->start;
 }
 
+/* The step at `at` that is not the one that followed last time; moves `at` behind it. NULL on
+ * failure. */
+static pyro_key_step *find_step(pyro_kineto_scanner *scanner, pyro_key_step *before, unsigned state,
+                                const char **at)
+{
+    pyro_key_step *step = pyro_key_steps_find(&scanner->states[state], *at);
+    if (step)
+        *at += step->length;
+    else if (!(*at = read_step(scanner, *at, state, &step)))
+        return NULL;
+    if (step != &scanner->unlearned)
+        before->likely = step;
+    return step;
+}
+
+/* The step behind a category or phase that is not part of steps: it decides which args are needed. */
+static pyro_key_step *step_of_group(pyro_kineto_scanner *scanner, unsigned key)
+{
+    unsigned group = pyro_kineto_group(&scanner->event);
+    scanner->categories[group].state = (uint16_t)(group * PYRO_GROUP_STATES + key);
+    return &scanner->categories[group];
+}
+
 /* Reads the event whose bracket is at `at`; returns what follows, or NULL. */
 static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
 {
     pyro_key_step *step = scanner->last_end;
-    unsigned state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
+    unsigned first_state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
     pyro_kineto_begin_event(scanner);
     at++;
-    for (;;) {
+    for (bool first = true;; first = false) {
         pyro_key_step *next = step->likely;
-        if (next && pyro_key_step_stands(next, at)) {
+        if (next && pyro_key_step_stands(next, at))
             at += next->length;
-        } else if ((next = pyro_key_steps_find(&scanner->states[state], at))) {
-            at += next->length;
-            step->likely = next;
-        } else {
-            at = read_step(scanner, at, state, &next);
-            if (!at)
-                return NULL;
-            if (next != &scanner->unlearned)
-                step->likely = next;
-        }
-        if (next->sets)
-            apply_step(&scanner->event, next);
+        else if (!(next = find_step(scanner, step, first ? first_state : step->state, &at)))
+            return NULL;
         step = next;
-        state = next->state;
+        if (step->sets)
+            apply_step(&scanner->event, step);
         if (step->action == PYRO_ACTION_END)
             break;
         at = scan_action(scanner, at, step->action, step->field);
@@ -400,12 +415,8 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
             return NULL;
         if (step->action == PYRO_ACTION_STEADY &&
             (step->field == PYRO_KEY_CATEGORY ||
-             (step->field == PYRO_KEY_PHASE && scanner->event.phase == 'C'))) {
-            /* It decides which args are needed. */
-            unsigned group = pyro_kineto_group(&scanner->event);
-            state = group * PYRO_GROUP_STATES + step->field;
-            step = &scanner->categories[group];
-        }
+             (step->field == PYRO_KEY_PHASE && scanner->event.phase == 'C')))
+            step = step_of_group(scanner, step->field);
     }
     scanner->last_end = step == &scanner->unlearned ? &scanner->start : step;
     return at;

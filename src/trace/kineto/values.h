@@ -54,6 +54,9 @@ static inline const char *pyro_kineto_string_end(pyro_kineto_scanner *scanner, c
 
 static inline const char *pyro_kineto_skip_nested(pyro_kineto_scanner *scanner, const char *at)
 {
+    const char *flat_end = *at == '{' ? pyro_json_scan_flat(at + 1, scanner->end) : NULL;
+    if (flat_end)
+        return flat_end;
     pyro_json_nesting nesting = {.depth = 1, .curly_depth = *at == '{'};
     const char *behind = pyro_json_scan_nested(&nesting, at + 1, scanner->end);
     if (nesting.depth != 0)

@@ -119,6 +119,36 @@ static void test_nested(void **state)
     }
 }
 
+/* A flat value ends where the full scan says, and every value without brackets and backslashes in it
+ * is flat. */
+static void test_flat(void **state)
+{
+    (void)state;
+    uint32_t seed = 5;
+    size_t flat = 0;
+    for (size_t round = 0; round < 400; round++) {
+        fill(&seed, round % 2 ? "aaaaaaaaaaaaaaaaaaaaaaaaa\"\"\"\"}" : alphabets[round % 8]);
+        for (size_t at = 0; at < SIZE; at += 7) {
+            const char *end = bytes + at + random_next(&seed) % (SIZE - at);
+            pyro_json_nesting nesting = {.depth = 1, .curly_depth = 1};
+            const char *expected = pyro_json_scan_nested_scalar(&nesting, bytes + at, end);
+            const char *got = pyro_json_scan_flat(bytes + at, end);
+            bool ends = nesting.depth == 0 && nesting.curly_depth == 0;
+            for (const char *in = bytes + at; ends && in < expected - 1; in++)
+                ends = !strchr("{}[]\\|", *in) || !*in;
+#if defined(PYRO_JSON_SIMD)
+            assert_ptr_equal(got, ends ? expected : NULL);
+#else
+            assert_null(got);
+#endif
+            flat += got != NULL;
+        }
+    }
+#if defined(PYRO_JSON_SIMD)
+    assert_true(flat > 1000);
+#endif
+}
+
 static void test_integers(void **state)
 {
     (void)state;
@@ -184,7 +214,8 @@ static int name_instructions(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_classify),       cmocka_unit_test(test_space_and_strings),
-    cmocka_unit_test(test_nested),         cmocka_unit_test(test_integers),
+    cmocka_unit_test(test_nested),         cmocka_unit_test(test_flat),
+    cmocka_unit_test(test_integers),
     cmocka_unit_test(test_integer_values),
 };
 

@@ -18,11 +18,36 @@ static void test_same_bytes(void **state)
         }
 }
 
+/* A step stands where all of its bytes do, and a byte that may follow. */
+static void test_stands(void **state)
+{
+    (void)state;
+    static pyro_key_step step;
+    char text[PYRO_KEY_STEP_BYTES + PYRO_JSON_PADDING];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)(i * 7 + 1);
+    memcpy(step.text, text, PYRO_KEY_STEP_BYTES);
+    for (size_t length = 1; length <= PYRO_KEY_STEP_BYTES; length++) {
+        step.length = (uint8_t)length;
+        step.head = pyro_key_head(length);
+        step.least = (uint8_t)text[length];
+        assert_true(pyro_key_step_stands(&step, text));
+        step.least = (uint8_t)(step.least + 1);
+        assert_int_equal(pyro_key_step_stands(&step, text), step.least == 0);
+        step.least = 0;
+        for (size_t other = 0; other < length + 32; other++) {
+            text[other] ^= 0x40;
+            assert_int_equal(pyro_key_step_stands(&step, text), other >= length);
+            text[other] ^= 0x40;
+        }
+    }
+}
+
 static void test_find(void **state)
 {
     (void)state;
-    static pyro_key_step first = {.text = ", \"pid\": ", .length = 9};
-    static pyro_key_step second = {.text = ", \"tid\": ", .length = 9, .sibling = &first};
+    static pyro_key_step first = {.text = ", \"pid\": ", .length = 9, .head = 0x1ff};
+    static pyro_key_step second = {.text = ", \"tid\": ", .length = 9, .head = 0x1ff, .sibling = &first};
     pyro_key_steps steps = {&second, 2};
     char text[64] = ", \"pid\": 7";
     assert_ptr_equal(pyro_key_steps_find(&steps, text), &first);
@@ -34,6 +59,7 @@ static void test_find(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_same_bytes),
+    cmocka_unit_test(test_stands),
     cmocka_unit_test(test_find),
 };
 
