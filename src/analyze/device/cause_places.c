@@ -17,11 +17,13 @@
 
 enum { LEAST_SLOTS = 1024 };
 
-static bool is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
+/* Without a jump for each member, because any of them may differ. */
+static inline bool is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
 {
-    return sum->key.cause == wanted->cause && sum->key.name == wanted->name &&
-           sum->key.layer == wanted->layer && sum->key.sync_name == wanted->sync_name &&
-           sum->key.phase == wanted->phase;
+    const pyro_place_key *key = &sum->key;
+    return !((key->cause ^ wanted->cause) | (key->name ^ wanted->name) |
+             (key->layer ^ wanted->layer) | (key->sync_name ^ wanted->sync_name) |
+             (key->phase ^ wanted->phase));
 }
 
 /* The slot of a place, or the free one for it. */
@@ -79,22 +81,35 @@ static uint32_t named_event(const pyro_analysis_context *context, uint32_t event
     return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
 }
 
-bool pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
-                            const pyro_lost_part *part, pyro_recent_event *recent)
+static inline pyro_place_key key_of(const pyro_analysis_context *context,
+                                    const pyro_recent_event *wanted)
 {
     const pyro_joins *joins = context->joins;
-    uint32_t event = part->event;
-    pyro_place_key wanted = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
+    uint32_t event = wanted->event;
+    pyro_place_key key = {wanted->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
     if (event != PYRO_NO_EVENT) {
         uint32_t call = joins->call[event];
-        wanted.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
-        wanted.name = context->trace->name[named_event(context, event)];
-        wanted.phase = joins->phase[event];
+        key.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+        key.name = context->trace->name[named_event(context, event)];
+        key.phase = joins->phase[event];
     }
-    if (part->sync != PYRO_NO_EVENT)
-        wanted.sync_name = context->trace->name[part->sync];
-    *recent = (pyro_recent_event){event, part->sync, part->cause, find_sum(places, &wanted)};
-    return recent->sum != 0;
+    if (wanted->sync != PYRO_NO_EVENT)
+        key.sync_name = context->trace->name[wanted->sync];
+    return key;
+}
+
+/* Programs repeat what they do, so that the place after this one is most often the same again. */
+uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
+                                const pyro_recent_event *wanted)
+{
+    pyro_place_key key = key_of(context, wanted);
+    uint32_t likely = places->last ? places->sums[places->last - 1].likely : 0;
+    if (!likely || !is_sum_of(&places->sums[likely - 1], &key)) {
+        likely = find_sum(places, &key);
+        if (places->last)
+            places->sums[places->last - 1].likely = likely;
+    }
+    return places->last = likely;
 }
 
 /* Between ops, user annotations are most specific; steps are known anyway. */

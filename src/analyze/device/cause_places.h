@@ -16,6 +16,7 @@ typedef struct pyro_place_key {
 typedef struct pyro_place_sum {
     pyro_place_key key;
     uint32_t event, sync; /* those with the largest part; PYRO_NO_EVENT */
+    uint32_t likely; /* the sum that was found after this one last time, plus 1; 0: none */
     int64_t event_ns, time_ns, profiler_ns, stretches;
 } pyro_place_sum;
 
@@ -34,6 +35,7 @@ typedef struct pyro_cause_places {
     size_t count, capacity;
     uint32_t *slots; /* a hash table: indices of sums plus 1; 0: free */
     size_t slot_count; /* a power of two; 0: no table yet */
+    uint32_t last; /* the sum that was found last, plus 1; 0: none */
     pyro_recent_event recent_events[PYRO_RECENT_EVENTS]; /* by a part of the event's number */
 } pyro_cause_places; /* begins as zeros */
 
@@ -45,10 +47,10 @@ typedef struct pyro_lost_part {
     int64_t time_ns, profiler_ns;
 } pyro_lost_part;
 
-/* Finds the place of a part, creates it if missing, and notes it in `recent`; false when memory is
- * out. */
-bool pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
-                            const pyro_lost_part *part, pyro_recent_event *recent);
+/* Finds the sum of the place of an event, and creates it if missing: its index plus 1; 0 when memory
+ * is out. */
+uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
+                                const pyro_recent_event *wanted);
 
 /* Adds a part; false when memory is out. Inline, because there are more parts than events. */
 static inline bool pyro_cause_places_add(pyro_cause_places *places,
@@ -56,10 +58,13 @@ static inline bool pyro_cause_places_add(pyro_cause_places *places,
                                          const pyro_lost_part *part)
 {
     pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
-    if ((recent->event != part->event || recent->cause != (uint32_t)part->cause ||
-         recent->sync != part->sync || !recent->sum) &&
-        !pyro_cause_places_find(places, context, part, recent))
-        return false;
+    if (recent->event != part->event || recent->cause != (uint32_t)part->cause ||
+        recent->sync != part->sync || !recent->sum) {
+        *recent = (pyro_recent_event){part->event, part->sync, part->cause, 0};
+        recent->sum = pyro_cause_places_find(places, context, recent);
+        if (!recent->sum)
+            return false;
+    }
     pyro_place_sum *sum = &places->sums[recent->sum - 1];
     sum->time_ns = pyro_add_ns(sum->time_ns, part->time_ns);
     sum->profiler_ns = pyro_add_ns(sum->profiler_ns, part->profiler_ns);

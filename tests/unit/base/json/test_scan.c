@@ -213,10 +213,9 @@ static int name_instructions(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_classify),       cmocka_unit_test(test_space_and_strings),
-    cmocka_unit_test(test_nested),         cmocka_unit_test(test_flat),
-    cmocka_unit_test(test_integers),
-    cmocka_unit_test(test_integer_values),
+    cmocka_unit_test(test_classify), cmocka_unit_test(test_space_and_strings),
+    cmocka_unit_test(test_nested),   cmocka_unit_test(test_flat),
+    cmocka_unit_test(test_integers), cmocka_unit_test(test_integer_values),
 };
 
 UNIT_TESTS(tests, name_instructions, NULL)

@@ -47,7 +47,8 @@ static void test_find(void **state)
 {
     (void)state;
     static pyro_key_step first = {.text = ", \"pid\": ", .length = 9, .head = 0x1ff};
-    static pyro_key_step second = {.text = ", \"tid\": ", .length = 9, .head = 0x1ff, .sibling = &first};
+    static pyro_key_step second = {
+        .text = ", \"tid\": ", .length = 9, .head = 0x1ff, .sibling = &first};
     pyro_key_steps steps = {&second, 2};
     char text[64] = ", \"pid\": 7";
     assert_ptr_equal(pyro_key_steps_find(&steps, text), &first);
