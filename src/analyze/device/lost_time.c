@@ -203,10 +203,32 @@ static inline pyro_cause cause_on_host(const lost_state *state, const idle_stret
     return activity->state >= PYRO_HOST_CALL ? idle->in_call : idle->in_python;
 }
 
+/* As long as one thread is in ops or Python, in one window. Returns where that ends. */
+static int64_t explain_by_thread(lost_state *state, const idle_stretch *idle, int64_t now)
+{
+    const pyro_host_thread *thread = &state->threads.threads[idle->thread];
+    int64_t until;
+    if (idle->thread >= state->threads.count || !idle->has_device)
+        return now;
+    while (now < idle->launch_ns && !state->memory_out &&
+           pyro_host_does_one_thing(&state->threads, now, idle->thread, &until)) {
+        until = until < idle->launch_ns ? until : idle->launch_ns;
+        if (until >= state->boundary_ns)
+            break;
+        add_part(state, thread->state == PYRO_HOST_CALL ? idle->in_call : idle->in_python,
+                 until - now, thread->running, idle->sync);
+        now = until;
+    }
+    return now;
+}
+
 /* Until the launch: what the host did instead of launching. */
 static void explain_late_host(lost_state *state, idle_stretch *idle)
 {
     for (int64_t now = idle->start_ns; now < idle->launch_ns && !state->memory_out;) {
+        now = explain_by_thread(state, idle, now);
+        if (now >= idle->launch_ns || state->memory_out)
+            break;
         pyro_host_activity activity = pyro_host_activity_at(&state->threads, now, idle->thread);
         int64_t until = activity.until_ns < idle->launch_ns ? activity.until_ns : idle->launch_ns;
         if (now == idle->start_ns && state->has_begun && activity.state == PYRO_HOST_WAITING)

@@ -95,6 +95,19 @@ const char *pyro_kineto_triple(pyro_kineto_scanner *scanner, const char *at, uin
     return *at == ']' ? at + 1 : pyro_kineto_skip_nested(scanner, begin);
 }
 
+/* Billionths of the decimals from behind the point; NULL unless there are one to eight digits. */
+static const char *read_decimals(const char *at, int64_t *billionths)
+{
+    uint64_t digits;
+    const char *behind = pyro_json_scan_integer(at, &digits);
+    if (!behind || behind - at > 8)
+        return NULL;
+    for (ptrdiff_t i = behind - at; i < 9; i++)
+        digits *= 10;
+    *billionths = (int64_t)digits;
+    return behind;
+}
+
 const char *pyro_kineto_real(pyro_kineto_scanner *scanner, const char *at, float *real, bool *ok)
 {
     int64_t billionths = 0;
@@ -102,6 +115,13 @@ const char *pyro_kineto_real(pyro_kineto_scanner *scanner, const char *at, float
     const char *behind = pyro_json_scan_integer(at, &whole);
     if (behind && pyro_kineto_ends_number(*behind)) {
         *real = (float)whole;
+        *ok = true;
+        return behind;
+    }
+    if (behind && *behind == '.' && whole < 1000000000)
+        behind = read_decimals(behind + 1, &billionths);
+    if (behind && billionths && pyro_kineto_ends_number(*behind)) {
+        *real = (float)((double)((int64_t)whole * 1000000000 + billionths) * 1e-9);
         *ok = true;
         return behind;
     }

@@ -432,6 +432,27 @@ static bool is_several(const pyro_kineto_scanner *scanner, const char *at, const
            pyro_kineto_find_event(at + 1, behind, scanner->first_key);
 }
 
+/* From behind an event's comma to the next event. The bytes between are most often the same as last
+ * time. */
+static inline const char *pass_gap(pyro_kineto_scanner *scanner, const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    if ((word & scanner->gap_mask) == scanner->gap && scanner->gap_bytes)
+        return at + scanner->gap_bytes;
+    const char *next = pyro_json_scan_space(at);
+    size_t length = (size_t)(next - at);
+    scanner->gap_bytes = 0;
+    /* With the bracket behind it, a gap that is longer than this one differs from it. */
+    if (*next == '{' && length > 0 && length < sizeof word) {
+        memset(&scanner->gap_mask, 0, sizeof scanner->gap_mask);
+        memset(&scanner->gap_mask, 0xff, length + 1);
+        scanner->gap = word & scanner->gap_mask;
+        scanner->gap_bytes = (uint8_t)length;
+    }
+    return next;
+}
+
 const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at, const char *stop)
 {
     scanner->failed = false;
@@ -450,7 +471,7 @@ const char *pyro_kineto_scan_events(pyro_kineto_scanner *scanner, const char *at
             forget_steps(scanner);
         if (*behind != ',')
             return behind;
-        at = pyro_json_scan_space(behind + 1);
+        at = pass_gap(scanner, behind + 1);
     }
     return at;
 }

@@ -150,6 +150,8 @@ typedef struct pyro_kineto_scanner {
     pyro_key_step unlearned; /* the current step when it was not learned */
     pyro_key_step *last_end; /* the step that ended the last event */
     size_t step_count;
+    uint64_t gap, gap_mask; /* blanks between the last two events, and the bracket behind them */
+    uint8_t gap_bytes; /* of the blanks; 0: none were learned */
     char arg_names[PYRO_KINETO_ARG_COUNT]
                   [PYRO_KINETO_ARG_NAME_BYTES]; /* of args that are not fields */
     unsigned arg_count;

@@ -391,6 +391,19 @@ bool pyro_trace_reserve(pyro_trace *trace, size_t rows)
     return true;
 }
 
+/* Notes on the track what device events tell of it. */
+static void note_device(pyro_trace *trace, const pyro_kineto_event *event, uint16_t track,
+                        uint8_t category)
+{
+    bool is_work = pyro_event_is_device_work(category);
+    if (track == PYRO_LAST_TRACK)
+        return;
+    if ((is_work || category == PYRO_EVENT_SYNC || category == PYRO_EVENT_DEVICE_ANNOTATION) &&
+        !trace->tracks[track].is_device)
+        mark_device(&trace->tracks[track], event);
+    trace->tracks[track].has_work |= is_work;
+}
+
 static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
 {
     pyro_kineto_event *event = &scanner->event;
@@ -407,16 +420,13 @@ static bool store_row(pyro_kineto_scanner *scanner, uint8_t category)
     }
     if (!event->has_duration && category != PYRO_EVENT_MEMORY)
         scanner->defects.count[PYRO_DEFECT_NO_DURATION]++;
-    if (!pyro_trace_reserve(trace, trace->count + 1) || !find_track(scanner, &track) ||
+    if ((trace->count == trace->capacity && !pyro_trace_reserve(trace, trace->count + 1)) ||
+        !find_track(scanner, &track) ||
         (event->present && !narrow_ids(scanner, &correlation, &external_id)) ||
         !store_detail(trace, event, category, &detail))
         return false;
-    if ((pyro_event_is_device_work(category) || category == PYRO_EVENT_SYNC ||
-         category == PYRO_EVENT_DEVICE_ANNOTATION) &&
-        !trace->tracks[track].is_device && track != PYRO_LAST_TRACK)
-        mark_device(&trace->tracks[track], event);
-    trace->tracks[track].has_work |= pyro_event_is_device_work(category) &&
-                                     track != PYRO_LAST_TRACK;
+    if (!pyro_event_is_host(category))
+        note_device(trace, event, track, category);
     size_t row = trace->count++;
     trace->start_ns[row] = event->start_ns;
     trace->duration_ns[row] = event->duration_ns;
@@ -543,7 +553,8 @@ static bool store_thread_name(pyro_kineto_scanner *scanner)
 bool pyro_kineto_store(pyro_kineto_scanner *scanner)
 {
     pyro_kineto_event *event = &scanner->event;
-    pyro_kineto_defects_count(&scanner->defects, event->defects);
+    if (event->defects)
+        pyro_kineto_defects_count(&scanner->defects, event->defects);
     if (event->phase == 0) {
         scanner->defects.count[PYRO_DEFECT_NOT_EVENT]++;
         return true;
