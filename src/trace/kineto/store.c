@@ -1,7 +1,10 @@
 /* Decides which events are kept, and stores them as rows with category, track and details. */
 #include "trace/kineto/scanner.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define SMALL_COLUMN_BYTES ((size_t)16 << 20)
 
 uint8_t pyro_kineto_category(const char *text, size_t length)
 {
@@ -368,24 +371,38 @@ static bool store_detail(pyro_trace *trace, const pyro_kineto_event *event, uint
     }
 }
 
+/* Makes room in a column, which keeps its rows. In small pages up to a size: the last large page of
+ * each column would be half empty. */
+static bool grow_column(void *column_pointer, size_t old_rows, size_t rows, size_t row_size)
+{
+    void *column;
+    if (old_rows || rows > SMALL_COLUMN_BYTES / row_size)
+        return pyro_grow(column_pointer, &old_rows, rows, row_size);
+    /* The pointer's type is unknown here; copying its bytes is always allowed. */
+    memcpy(&column, column_pointer, sizeof column);
+    column = realloc(column, rows * row_size);
+    if (column)
+        memcpy(column_pointer, &column, sizeof column);
+    return column != NULL;
+}
+
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows)
 {
-    if (rows <= trace->capacity)
+    size_t old = trace->capacity, capacity = old + old / 2 + 64;
+    if (rows <= old)
         return true;
-    size_t capacity = trace->capacity + trace->capacity / 2 + 64;
     if (capacity < rows)
         capacity = rows;
     if (capacity >= PYRO_NO_EVENT)
         return false;
-    size_t room[8] = {0};
-    if (!pyro_grow(&trace->start_ns, &room[0], capacity, sizeof *trace->start_ns) ||
-        !pyro_grow(&trace->duration_ns, &room[1], capacity, sizeof *trace->duration_ns) ||
-        !pyro_grow(&trace->name, &room[2], capacity, sizeof *trace->name) ||
-        !pyro_grow(&trace->correlation, &room[3], capacity, sizeof *trace->correlation) ||
-        !pyro_grow(&trace->external_id, &room[4], capacity, sizeof *trace->external_id) ||
-        !pyro_grow(&trace->detail, &room[5], capacity, sizeof *trace->detail) ||
-        !pyro_grow(&trace->track, &room[6], capacity, sizeof *trace->track) ||
-        !pyro_grow(&trace->category, &room[7], capacity, sizeof *trace->category))
+    if (!grow_column(&trace->start_ns, old, capacity, sizeof *trace->start_ns) ||
+        !grow_column(&trace->duration_ns, old, capacity, sizeof *trace->duration_ns) ||
+        !grow_column(&trace->name, old, capacity, sizeof *trace->name) ||
+        !grow_column(&trace->correlation, old, capacity, sizeof *trace->correlation) ||
+        !grow_column(&trace->external_id, old, capacity, sizeof *trace->external_id) ||
+        !grow_column(&trace->detail, old, capacity, sizeof *trace->detail) ||
+        !grow_column(&trace->track, old, capacity, sizeof *trace->track) ||
+        !grow_column(&trace->category, old, capacity, sizeof *trace->category))
         return false;
     trace->capacity = capacity;
     return true;

@@ -489,6 +489,53 @@ static void test_changing_events(void **state)
     free(text);
 }
 
+/* What is between events may change too, and decimals have any number of digits. */
+static void test_changing_gaps(void **state)
+{
+    (void)state;
+    static const char begin[] = "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"";
+    static const char end[] = "\", \"ts\": 1, \"dur\": 2}";
+    static const char *const gaps[] = {",\n  ", ",\n  ",     ",\n   ",       ",\n  ",
+                                       ",",     ", ",        ",\n  ",        ",\n\n ",
+                                       ",\t",   ",        ", ",         \n", ",\n  "};
+    enum { GAPS = sizeof gaps / sizeof *gaps };
+    pyro_buf bytes = PYRO_BUF_INIT;
+    pyro_buf_addc(&bytes, '[');
+    for (int i = 0; i <= GAPS; i++)
+        pyro_buf_addf(&bytes, "%s%sk%02d%s", i ? gaps[i - 1] : "", begin, i, end);
+    pyro_buf_addc(&bytes, ']');
+    char *text = read_usual(bytes.data, bytes.length);
+    for (int i = 0; i <= GAPS; i++) {
+        char wanted[32];
+        snprintf(wanted, sizeof wanted, "kernel k%02d 1000+2000", i);
+        expect(text, wanted);
+    }
+    expect_not(text, "warning");
+    free(text);
+    pyro_buf_free(&bytes);
+}
+
+static void test_decimals(void **state)
+{
+    (void)state;
+    static const char bytes[] =
+        "[{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"a\", \"ts\": 1, \"dur\": 2, \"args\": "
+        "{\"blocks per SM\": 12.5, \"warps per SM\": 0.12345678, "
+        "\"est. achieved occupancy %\": 40}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"b\", \"ts\": 1, \"dur\": 2, \"args\": "
+        "{\"blocks per SM\": 0.0, \"warps per SM\": 7.0000000009, "
+        "\"est. achieved occupancy %\": 2.5e1}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"c\", \"ts\": 1, \"dur\": 2, \"args\": "
+        "{\"blocks per SM\": 3., \"warps per SM\": -1.25, "
+        "\"est. achieved occupancy %\": 99.062500000}}]";
+    char *text = read_usual(bytes, sizeof bytes - 1);
+    expect(text, "kernel a 1000+2000 c0 x0 track 0 grid 0,0,0 block 0,0,0 registers 0 shared 0 "
+                 "sm 12.5 0.123457 40 ");
+    expect(text, " sm 0 7 25 ");
+    expect(text, " sm 3 -1.25 99.0625 ");
+    free(text);
+}
+
 /* A meaningless value, learned with its key, must not keep the previous event's value. */
 static void test_values_without_meaning(void **state)
 {
@@ -565,6 +612,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_failing_source),
     cmocka_unit_test(test_extremes),
     cmocka_unit_test(test_changing_events),
+    cmocka_unit_test(test_changing_gaps),
+    cmocka_unit_test(test_decimals),
     cmocka_unit_test(test_values_without_meaning),
     cmocka_unit_test(test_nul_in_names),
     cmocka_unit_test(test_trace_events_that_are_no_list),
