@@ -51,8 +51,8 @@ def _llava_at(layers: int) -> Model:
         ("LlavaForConditionalGeneration", "LlavaConfig"),
         {"text_config": text, "vision_config": _CLIP_336},
         {
-            "input_ids": tokens(640, 32000),
-            "pixel_values": image(336, dtype=torch.bfloat16),
+            "input_ids": tokens(640, 32000, dynamic=(1,)),
+            "pixel_values": image(336, dynamic=(), dtype=torch.bfloat16),
         },
         checkpoint(7063427072, "llava-hf/llava-1.5-7b-hf"),
         dtype=torch.bfloat16,
@@ -101,7 +101,7 @@ def _qwen_at(layers: int) -> Model:
 
 
 def models() -> list[Model]:
-    """Prompts of an image and 64 tokens of text: the image is 576 tokens (LLaVA) or 256 (Qwen)."""
+    """Prompts of one image and 64 tokens of text; the image is 576 tokens (LLaVA) or 256 (Qwen)."""
     return [
         dataclasses.replace(at(layers), depth=Depth(_LAYERS, layers, at))
         for at, layers in ((_llava_at, 32), (_qwen_at, 28))
