@@ -29,7 +29,7 @@ def look_around() -> list[Check]:
     checks = [_python(), _torch()]
     if checks[-1]["state"] != "problem":
         checks += [_compiler(), _observer(), _devices(), _collector(), _samples()]
-    return [*checks, _cache(), _recording(), _clock(), _perf(), _peaks()]
+    return [*checks, _cache(), _recording(), _clock(), _perf()]
 
 
 def _python() -> Check:
@@ -254,15 +254,16 @@ def _peaks() -> Check:
 
 def main() -> None:
     answer: dict[str, Any] = {"schema": "pyrometer.doctor/1", "version": _core.version}
-    failure = None
+    # Calibration uses torch.profiler, which keeps CUPTI: the collector is tried before it.
+    checks, failures = look_around(), []
     if "--calibrate" in sys.argv[1:]:
         try:
             from pyrometer._capture import calibrate
 
             answer["peaks"] = calibrate.calibrate()
         except (ImportError, OSError) as error:
-            failure = check("calibrate", "problem", f"cannot store the result: {error}")
-    answer["checks"] = look_around() + ([failure] if failure else [])
+            failures.append(check("calibrate", "problem", f"cannot store the result: {error}"))
+    answer["checks"] = [*checks, _peaks(), *failures]
     _env.debug(f"{len(answer['checks'])} checks")
     json.dump(answer, sys.stdout, indent=2)
     sys.stdout.write("\n")
