@@ -1,8 +1,8 @@
 """Programs for bench/profiler_cost.py. `make(device)` returns the function that runs one step.
 
 The costs in src/analyze/host/profiler_cost.def are a fit to all of them: to FIRST alone at first,
-and then to both tables. So no program here tests the fit. The planted scripts
-(tests/planted_scripts) do, because they took no part in it.
+and then to both tables. So no program here tests the fit. Those of checked_programs.py and
+unseen_programs.py do, because they took no part in it.
 """
 
 import collections

@@ -394,7 +394,7 @@ $ cd trace; pyrometer trace good-1-training.json --by cause --format csv | head 
 step,cause,time_ns,profiler_ns
 1,compute,90000,0
 1,copy,10000,0
-1,python,530000,3720
+1,python,530000,3400
 
 # Findings can be left out by their ids.
 $ cd trace; pyrometer trace good-1-training.json --by finding --format csv | cut -d, -f1

@@ -8,7 +8,7 @@ Summary:
   Events:               17,189, over 65.6 ms
   Device:               NVIDIA H200
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
-  Profiler:             about 35% of a step; 17.8 to 24.0 ms without it
+  Profiler:             about 33% of a step; 18.5 to 25.1 ms without it
 
 Where the time went (2 steps, median 32.4 ms):
   Compute                 6.03 ms    9.3%  ###
@@ -26,17 +26,17 @@ Where the time went (2 steps, median 32.4 ms):
 
 Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
-     <lambda> (up to 33.6 ms to gain)
-     the device waited 81.9% of the step time without the profiler (33.554 ms)
-     for the host, besides 23.572 ms that the profiler takes; 519 kernels were
+     <lambda> (up to 35.9 ms to gain)
+     the device waited 82.8% of the step time without the profiler (35.856 ms)
+     for the host, besides 21.269 ms that the profiler takes; 519 kernels were
      launched after all earlier ones had finished; threshold 10%
-     - Python code outside of ops, at gputraces.py(21): step: 11.6 ms
-     - ops and calls of the runtime: 15.3 ms
+     - Python code outside of ops: 13.5 ms
+     - ops and calls of the runtime: 15.7 ms
      - until a launch took effect: 6.68 ms
      - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
        longer than their kernels, which run 1.908 ms in total
      - The device waits for launch calls: 736 launch calls take 7.637 ms; the
-       device waits for them for up to 18.6% of the step time without the
+       device waits for them for up to 17.6% of the step time without the
        profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
@@ -97,7 +97,7 @@ Summary:
   Events:               4,249, over 10.9 ms
   Device:               NVIDIA H200
   Device time:          3.05 ms (150 kernels); busy 27.8% of the span
-  Profiler:             about 22% of the time; 7.42 to 9.56 ms without it
+  Profiler:             about 21% of the time; 7.39 to 9.99 ms without it
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
@@ -118,23 +118,23 @@ Findings (top 3 of 4 by gain):
   1. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.69
      ms to gain)
-     before the first launch the host took 31.7% of the time without the
-     profiler (2.690 ms), 2.528 ms of it there; threshold 10%
+     before the first launch the host took 31.0% of the time without the
+     profiler (2.695 ms), 2.529 ms of it there; threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   2. The device waits for the host to launch kernels, at
-     torchvision/models/vision_transformer.py(110): forward (up to 2.41 ms to
+     torchvision/models/vision_transformer.py(110): forward (up to 2.60 ms to
      gain)
-     the device waited 28.4% of the time without the profiler (2.414 ms) for the
-     host, besides 2.363 ms that the profiler takes; 78 kernels were launched
+     the device waited 29.9% of the time without the profiler (2.598 ms) for the
+     host, besides 2.180 ms that the profiler takes; 78 kernels were launched
      after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 778.6 us
-     - ops and calls of the runtime: 864.2 us
+     - Python code outside of ops: 826.3 us
+     - ops and calls of the runtime: 999.8 us
      - until a launch took effect: 771.7 us
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
      - The device waits for launch calls: 150 launch calls take 1.313 ms; the
-       device waits for them for up to 15.5% of the time without the profiler
+       device waits for them for up to 15.1% of the time without the profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
@@ -207,11 +207,11 @@ Where the time went (2 steps, median 1.00 ms):
 
 Findings:
   1. The device waits for the host to launch kernels, at train.py(12): step (up
-     to 1.48 ms to gain)
-     the device waited 76.1% of the step time (1.484 ms) for the host; 12
+     to 1.49 ms to gain)
+     the device waited 76.1% of the step time (1.485 ms) for the host; 12
      kernels were launched after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 932.6 us
-     - ops and calls of the runtime: 421.0 us
+     - Python code outside of ops: 933.2 us
+     - ops and calls of the runtime: 421.9 us
      - until a launch took effect: 130.0 us
      - The device waits for launch calls: 12 launch calls take 0.060 ms; the
        device waits for them for up to 3.1% of the step time
@@ -370,7 +370,7 @@ TRACE PROFILE: good-4-bare-array.json
 Summary:
   Events:               2, over 12.5 us
   Times:                of the host
-  Profiler:             about 12% of the time; 10.1 to 11.9 us without it
+  Profiler:             about 12% of the time; 9.71 to 12.2 us without it
 
 Where the time went:
   Ops                     7.25 us   58.0%  ####################
@@ -547,7 +547,7 @@ Summary:
   Events:               4, over 45.0 us
   Device:               NVIDIA H100 80GB HBM3
   Device time:          5.00 us (1 kernel); busy 11.1% of the span
-  Profiler:             about 3% of the time; 41.3 to 45.7 us without it
+  Profiler:             about 3% of the time; 40.3 to 46.7 us without it
 
 Where the time went:
   Compute                 5.00 us   11.1%  ####

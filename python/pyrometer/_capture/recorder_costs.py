@@ -1,6 +1,7 @@
 """Measures what torch.profiler and Pyrometer add per event here, for `doctor --calibrate`.
 
-The same steps run bare and recorded, in turn, so that a busy machine disturbs both alike.
+The same steps run bare and recorded, in turn, so that a busy machine disturbs both alike. CPU time
+counts, and the faster rounds: other programs make a round slower, never faster.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 from pyrometer import _core
 from pyrometer._capture import block
 
-ROUNDS = 5
+ROUNDS = 7
 STEPS = 3
 
 
@@ -37,10 +38,15 @@ def _make_step(torch: Any) -> Callable[[], None]:
 
 
 def _time_ns(step: Callable[[], None]) -> float:
-    begin = time.perf_counter_ns()
+    begin = time.process_time_ns()
     for _ in range(STEPS):
         step()
-    return (time.perf_counter_ns() - begin) / STEPS
+    return (time.process_time_ns() - begin) / STEPS
+
+
+def _typical_ns(times: list[float]) -> float:
+    """The median of the faster half."""
+    return statistics.median(sorted(times)[: len(times) // 2 + 1])
 
 
 def _count_events(profiler: Any) -> collections.Counter[str]:
@@ -54,22 +60,22 @@ def _count_events(profiler: Any) -> collections.Counter[str]:
     finally:
         os.unlink(path)
     counts = collections.Counter(event.get("cat", "") for event in events)
-    return collections.Counter({name: count / STEPS for name, count in counts.items()})
+    return collections.Counter({name: count / (1 + STEPS) for name, count in counts.items()})
 
 
 def _measure(
     torch: Any, step: Callable[[], None], **options: bool
 ) -> tuple[float, collections.Counter[str]]:
     """(nanoseconds that recording adds to a step, its events by category)"""
-    added = []
+    bare, recorded = [], []
     for _ in range(ROUNDS):
-        bare = _time_ns(step)
+        bare.append(_time_ns(step))
         with torch.profiler.profile(
             activities=[torch.profiler.ProfilerActivity.CPU], **options
         ) as profiler:
-            recorded = _time_ns(step)
-        added.append(recorded - (bare + _time_ns(step)) / 2)
-    return statistics.median(added), _count_events(profiler)
+            step()  # the first one finds the recorder's memory new
+            recorded.append(_time_ns(step))
+    return _typical_ns(recorded) - _typical_ns(bare), _count_events(profiler)
 
 
 def measure_torch_profiler(torch: Any) -> dict[str, float]:
@@ -92,14 +98,14 @@ def measure_pyrometer(torch: Any) -> dict[str, float]:
     """Nanoseconds per op of a recording with everything that is on by default."""
     step = _make_step(torch)
     _time_ns(step)
-    added = []
+    bare, recorded = [], []
     for _ in range(ROUNDS):
-        bare = _time_ns(step)
+        bare.append(_time_ns(step))
         with block.capture(gpu="none") as recording:
-            recorded = _time_ns(step)
-        added.append(recorded - (bare + _time_ns(step)) / 2)
-    ops = sum(recording.trace().ops.calls) / STEPS
-    return {"op_ns": statistics.median(added) / max(ops, 1)}
+            step()
+            recorded.append(_time_ns(step))
+    ops = sum(recording.trace().ops.calls) / (1 + STEPS)
+    return {"op_ns": (_typical_ns(recorded) - _typical_ns(bare)) / max(ops, 1)}
 
 
 def measure(torch: Any) -> dict[str, float]:

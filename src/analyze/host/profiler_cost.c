@@ -31,7 +31,11 @@ static const cost_table own_costs = {
 static const double COST_PER_MEDIAN = 1.2, COST_PER_QUARTILE = 1.9;
 /* Outside of these limits of the table's costs, the gaps measure something else. Where they are
  * unknown, rather too little is taken from findings than too much. */
-static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 2.2, UNKNOWN_FACTOR = 0.8;
+static const double LEAST_FACTOR = 0.1, MOST_FACTOR = 4, UNKNOWN_FACTOR = 0.8;
+
+/* How uncertain a step without the cost is, as parts of the step, of the cost, and at most of the
+ * step. */
+static const double UNCERTAIN_STEP = 0.06, UNCERTAIN_COST = 0.4, MOST_UNCERTAIN = 0.15;
 
 /* A histogram of short times. */
 enum { BUCKET_NS = 16, BUCKETS = 1024, FEWEST_GAPS = 40, MOST_GAPS = 100000 };
@@ -90,7 +94,24 @@ static int count_gaps(pyro_analysis_context *context, gap_counts *gaps)
     return PYRO_OK;
 }
 
-/* Scales torch.profiler's costs to the machine that recorded the trace. */
+static double within(double value, double least, double most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static void scale(cost_table *table, double factor)
+{
+    table->op_ns *= factor;
+    table->shapes_ns *= factor;
+    table->memory_ns *= factor;
+    table->frame_ns *= factor;
+    table->builtin_ns *= factor;
+    table->call_ns *= factor;
+}
+
+/* Scales torch.profiler's costs to the machine and the program that were recorded. Measured costs are
+ * those of this machine, but of another program, whose events stay in the caches: the mean of both
+ * estimates counts. */
 static int scale_to_trace(cost_table *table, pyro_cost_source *source,
                           pyro_analysis_context *context)
 {
@@ -98,20 +119,17 @@ static int scale_to_trace(cost_table *table, pyro_cost_source *source,
     if (!gaps)
         return pyro_fail_memory(context->error);
     int status = count_gaps(context, gaps);
-    double factor = UNKNOWN_FACTOR, found_ns = op_cost_ns(gaps);
+    bool is_measured = *source == PYRO_COSTS_CALIBRATED;
+    double factor = is_measured ? 1 : UNKNOWN_FACTOR, found_ns = op_cost_ns(gaps);
     double op_ns = table->op_ns + (context->trace->has_shapes ? table->shapes_ns : 0);
     if (found_ns > 0) {
-        factor = found_ns / op_ns;
-        factor = factor < LEAST_FACTOR ? LEAST_FACTOR : factor;
-        factor = factor > MOST_FACTOR ? MOST_FACTOR : factor;
-        *source = PYRO_COSTS_TRACE;
+        factor = within(found_ns / op_ns, LEAST_FACTOR, MOST_FACTOR);
+        if (is_measured)
+            factor = (1 + factor) / 2;
+        else
+            *source = PYRO_COSTS_TRACE;
     }
-    table->op_ns *= factor;
-    table->shapes_ns *= factor;
-    table->memory_ns *= factor;
-    table->frame_ns *= factor;
-    table->builtin_ns *= factor;
-    table->call_ns *= factor;
+    scale(table, factor);
     return status;
 }
 
@@ -155,7 +173,7 @@ int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *conte
     *cost = (pyro_profiler_cost){.source = PYRO_COSTS_DEFAULT};
     if (use_measured(&table, context, is_own))
         cost->source = PYRO_COSTS_CALIBRATED;
-    else if (!is_own)
+    if (!is_own)
         status = scale_to_trace(&table, &cost->source, context);
     cost->op_ns = (int64_t)(table.op_ns + (trace->has_shapes ? table.shapes_ns : 0));
     cost->memory_ns = (int64_t)table.memory_ns;
@@ -166,12 +184,14 @@ int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *conte
 }
 
 /* How far the bare time may lie from the estimate: a part of the time itself, which varies from step
- * to step, and a part of the cost; at most 15%. */
-static double uncertainty_of(double step_ns, double cost_ns, pyro_cost_source source)
+ * to step, and a part of the cost. An event costs more where the program's data has displaced the
+ * profiler's from the caches, and the program slows down for the same reason, so that programs differ
+ * by this much on one machine. A wider range than 15% would say nothing. */
+static double uncertainty_of(double step_ns, double cost_ns)
 {
-    double of_cost = source == PYRO_COSTS_CALIBRATED ? 0.2 : 0.3;
-    double half_ns = 0.04 * step_ns + of_cost * cost_ns;
-    return half_ns < 0.15 * step_ns ? half_ns : 0.15 * step_ns;
+    double half_ns = UNCERTAIN_STEP * step_ns + UNCERTAIN_COST * cost_ns;
+    double most_ns = MOST_UNCERTAIN * step_ns;
+    return half_ns < most_ns ? half_ns : most_ns;
 }
 
 /* Adds up what recording took, and finds the median of its shares of the steps: a step that something
@@ -204,7 +224,7 @@ int pyro_find_profiler_cost(pyro_analysis_context *context)
         return pyro_fail_memory(context->error);
     double recorded_ns = (double)(result->step_count ? step.median_ns : result->span_ns);
     double bare_ns = recorded_ns * (1 - cost->share);
-    double half_ns = uncertainty_of(bare_ns, recorded_ns - bare_ns, cost->source);
+    double half_ns = uncertainty_of(bare_ns, recorded_ns - bare_ns);
     cost->step_ns = (int64_t)recorded_ns;
     cost->step_without_ns = (int64_t)bare_ns;
     cost->step_without_low_ns = (int64_t)(bare_ns - half_ns);

@@ -1,5 +1,6 @@
 /* What recording took: costs per event, and the part of lost time that they explain. */
 #include "analyze_maker.h"
+#include "base/containers/buf.h"
 #include "unit.h"
 
 #include <sys/utsname.h>
@@ -113,6 +114,51 @@ static void test_wait_for_device(void **state)
     maker_end(&maker);
 }
 
+/* Half of the width of the range, as a part of the step without the profiler. */
+static double width_of(const pyro_profiler_cost *cost)
+{
+    double without = (double)cost->step_without_ns;
+    assert_true(cost->step_without_high_ns + cost->step_without_low_ns >= 2 * without - 2);
+    assert_true(cost->step_without_high_ns + cost->step_without_low_ns <= 2 * without + 2);
+    return (double)(cost->step_without_high_ns - cost->step_without_low_ns) / 2 / without;
+}
+
+static double width_with(int ops)
+{
+    maker maker;
+    maker_begin(&maker);
+    maker_step(&maker, 1, 0, 2 * MS);
+    add_ops(&maker, 10 * US, ops, 3 * US);
+    double width = width_of(&maker_analyze(&maker, NULL)->profiler_cost);
+    maker_end(&maker);
+    return width;
+}
+
+/* The more of a step is the profiler's, the less certain is the rest; never by more than 15%. */
+static void test_width_of_range(void **state)
+{
+    (void)state;
+    double few = width_with(10), some = width_with(200), many = width_with(650);
+    assert_true(few > 0.06 && few < 0.07);
+    assert_true(some > 0.09 && some < 0.15);
+    assert_true(many > 0.1499 && many < 0.1501);
+}
+
+/* A Python function costs less than an op, and an allocation less than that. */
+static void test_kinds_of_events(void **state)
+{
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    maker_step(&maker, 1, 0, 1 * MS);
+    add_ops(&maker, 10 * US, 10, 10 * US);
+    const pyro_profiler_cost *cost = &maker_analyze(&maker, NULL)->profiler_cost;
+    assert_in_range(cost->builtin_ns, cost->frame_ns, cost->op_ns - 1);
+    assert_in_range(cost->frame_ns, cost->memory_ns + 1, cost->op_ns / 5 * 3);
+    assert_in_range(cost->memory_ns, 1, cost->op_ns / 3);
+    maker_end(&maker);
+}
+
 static int64_t cost_of_nested(int64_t gap_ns, const pyro_analysis_options *options)
 {
     maker maker;
@@ -140,43 +186,56 @@ static void test_speed_of_the_machine(void **state)
     assert_in_range(cost_of_nested(15 * US, NULL), slow, 4 * slow); /* limited */
 }
 
-static int64_t cost_on(const char *host, const pyro_peaks *peaks)
+/* Opens a trace of a machine with pairs of an op and an op in it, and returns what an op costs. */
+static int64_t cost_on(const char *host, const pyro_peaks *peaks, int pairs, int gap_ns)
 {
     pyro_analysis_options options = {.step = -1, .peaks = peaks};
     pyro_analysis *analysis = NULL;
     pyro_trace *trace = NULL;
     pyro_error error;
-    char text[400];
-    int length = snprintf(text, sizeof text,
-                          "{\"schemaVersion\":1,\"host_name\":\"%s\",\"traceEvents\":[{\"ph\":"
-                          "\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::add\",\"pid\":1,\"tid\":1,"
-                          "\"ts\":10,\"dur\":20}]}",
-                          host);
+    pyro_buf text = PYRO_BUF_INIT;
+    pyro_buf_addf(&text, "{\"schemaVersion\":1,\"host_name\":\"%s\",\"traceEvents\":[", host);
+    for (int i = 0; i < pairs; i++)
+        for (int inner = 0; inner < 2; inner++)
+            pyro_buf_addf(
+                &text,
+                "%s{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"aten::t\",\"pid\":1,\"tid\":1,"
+                "\"ts\":%.3f,\"dur\":%d}",
+                i + inner ? "," : "", 50 * i + (inner ? gap_ns / 1e3 : 0), inner ? 2 : 20);
+    pyro_buf_adds(&text, "]}");
     pyro_error_clear(&error);
-    assert_int_equal(pyro_trace_open_memory(&trace, text, (size_t)length, "made", NULL, &error), 0);
+    assert_int_equal(pyro_trace_open_memory(&trace, text.data, text.length, "made", NULL, &error),
+                     0);
     assert_int_equal(pyro_trace_analyze(&analysis, trace, &options, &error), 0);
     int64_t op_ns = analysis->profiler_cost.op_ns;
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
+    pyro_buf_free(&text);
     return op_ns;
 }
 
-/* Measured costs are those of the machine that measured them. */
+/* Measured costs are those of the machine that measured them. A trace that shows how long its own
+ * events took has a say too: its program may use the caches otherwise. */
 static void test_calibrated(void **state)
 {
     (void)state;
     struct utsname names;
     pyro_peaks peaks = {.torch_profiler = {.op_ns = 777}};
     assert_int_equal(uname(&names), 0);
-    assert_int_equal(cost_on(names.nodename, &peaks), 777);
-    assert_int_not_equal(cost_on("another", &peaks), 777);
-    assert_int_not_equal(cost_on(names.nodename, NULL), 777);
+    assert_int_equal(cost_on(names.nodename, &peaks, 2, 501), 777);
+    assert_int_not_equal(cost_on("another", &peaks, 2, 501), 777);
+    assert_int_not_equal(cost_on(names.nodename, NULL, 2, 501), 777);
+    int64_t by_trace = cost_on("another", &peaks, 100, 1001);
+    assert_int_equal(cost_on(names.nodename, NULL, 100, 1001), by_trace);
+    assert_in_range(cost_on(names.nodename, &peaks, 100, 1001), (777 + by_trace) / 2 - 2,
+                    (777 + by_trace) / 2 + 2);
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_host_alone),           cmocka_unit_test(test_busy_device),
     cmocka_unit_test(test_late_launch),          cmocka_unit_test(test_wait_for_device),
     cmocka_unit_test(test_speed_of_the_machine), cmocka_unit_test(test_calibrated),
+    cmocka_unit_test(test_width_of_range),       cmocka_unit_test(test_kinds_of_events),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
