@@ -217,7 +217,8 @@ static pyro_json_kind open_level(pyro_json *json, char bracket)
         snprintf(message, sizeof message, "nested deeper than %zu", json->options.max_depth);
         return fail_at(json, PYRO_ERROR_LIMIT, json->token_offset, message);
     }
-    if (!pyro_grow(&json->levels, &json->level_capacity, json->depth + 1, 1))
+    if (json->depth >= json->level_capacity &&
+        !pyro_grow(&json->levels, &json->level_capacity, json->depth + 1, 1))
         return fail_at(json, PYRO_ERROR_MEMORY, -1, "out of memory");
     json->levels[json->depth++] = bracket;
     json->window.at++;
@@ -374,10 +375,11 @@ static char *match(const pyro_json_window *window, char *at, const char *text)
     return (size_t)(window->end - at) >= length && !memcmp(at, text, length) ? at + length : NULL;
 }
 
-static bool may_take(const pyro_json *json)
+/* True at the start of an object in which that many levels may be opened. */
+static bool may_take(const pyro_json *json, size_t levels)
 {
     return json->token.kind == PYRO_JSON_OBJECT && json->expect == EXPECT_KEY_OR_END &&
-           json->depth < json->options.max_depth;
+           json->depth + levels <= json->options.max_depth;
 }
 
 /* Ends the object at `at` as close_level() does. */
@@ -387,21 +389,46 @@ static void take(pyro_json *json, char *at)
     close_level(json);
 }
 
+/* The byte after `before`, a text without escapes, and `after`, or NULL. */
+static char *match_text(const pyro_json *json, char *at, const char *before, const char *after,
+                        const char **text, size_t *length)
+{
+    bool beyond_ascii = false;
+    char *begin = match(&json->window, at, before);
+    if (!begin)
+        return NULL;
+    char *stop = (char *)pyro_json_scan_string(begin, &beyond_ascii);
+    *text = begin;
+    *length = (size_t)(stop - begin);
+    if (*stop != '"' || (beyond_ascii && !json->options.any_utf8) ||
+        *length > json->options.max_token_bytes)
+        return NULL;
+    return match(&json->window, stop, after);
+}
+
 bool pyro_json_take_text(pyro_json *json, const char *before, const char *after, const char **text,
                          size_t *length)
 {
-    bool beyond_ascii = false;
-    char *begin = may_take(json) ? match(&json->window, json->window.at, before) : NULL;
-    if (!begin)
+    char *end = may_take(json, 1) ? match_text(json, json->window.at, before, after, text, length)
+                                  : NULL;
+    if (end)
+        take(json, end);
+    return end != NULL;
+}
+
+bool pyro_json_take_texts(pyro_json *json, const char *before, const char *between,
+                          const char *after, const char *texts[2], size_t lengths[2])
+{
+    char *end = may_take(json, 2)
+                    ? match_text(json, json->window.at, before, between, &texts[0], &lengths[0])
+                    : NULL;
+    end = end ? match_text(json, end, "", after, &texts[1], &lengths[1]) : NULL;
+    if (!end)
         return false;
-    char *stop = (char *)pyro_json_scan_string(begin, &beyond_ascii);
-    char *end = match(&json->window, stop, after);
-    if (!end || *stop != '"' || (beyond_ascii && !json->options.any_utf8) ||
-        (size_t)(stop - begin) > json->options.max_token_bytes)
-        return false;
-    *text = begin;
-    *length = (size_t)(stop - begin);
-    take(json, end);
+    json->window.at = end - 1;
+    begin_token(json);
+    json->window.at = end;
+    end_value(json, PYRO_JSON_OBJECT_END);
     return true;
 }
 
@@ -409,7 +436,7 @@ bool pyro_json_take_integer(pyro_json *json, const char *before, const char *aft
                             int64_t *integer)
 {
     uint64_t value;
-    char *begin = may_take(json) ? match(&json->window, json->window.at, before) : NULL;
+    char *begin = may_take(json, 1) ? match(&json->window, json->window.at, before) : NULL;
     const char *stop = begin ? pyro_json_scan_integer(begin, &value) : NULL;
     char *end = stop ? match(&json->window, (char *)stop, after) : NULL;
     if (!end || (*begin == '0' && stop > begin + 1))

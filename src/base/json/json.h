@@ -81,6 +81,13 @@ bool pyro_json_take_text(pyro_json *json, const char *before, const char *after,
                          size_t *length);
 bool pyro_json_take_integer(pyro_json *json, const char *before, const char *after,
                             int64_t *integer);
+/*
+ * The same for an object that begins with `before`, a text, `between`, a text, and `after`, and that
+ * stays open. `between` and `after` begin with the quote that ends a text; `after` closes the one or
+ * two objects that `between` opens, and their end becomes the current token.
+ */
+bool pyro_json_take_texts(pyro_json *json, const char *before, const char *between,
+                          const char *after, const char *texts[2], size_t lengths[2]);
 
 /* Text of the current key or string, unescaped, NUL-terminated, valid until the next call. */
 const char *pyro_json_text(pyro_json *json, size_t *length);

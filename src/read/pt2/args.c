@@ -279,6 +279,16 @@ static bool read_tagged(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
     return pt2_skip(reader);
 }
 
+/* Keeps one value as the argument. */
+static bool keep_tensor(pt2_reader *reader, uint32_t value, pyro_arg *arg)
+{
+    size_t from = reader->value_count;
+    arg->kind = PYRO_ARG_TENSOR;
+    if (value == PYRO_NO_VALUE)
+        return pt2_out_of_memory(reader);
+    return push_value(reader, value) && keep_values(reader, from, &arg->items.values, &arg->count);
+}
+
 /* An Argument: the object is the current token. */
 static bool argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
 {
@@ -288,18 +298,27 @@ static bool argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
         return false;
     }
     uint32_t value;
-    size_t from = reader->value_count;
-    if (pt2_take_value(reader, graph, tensor_before, tensor_after, &value)) {
-        arg->kind = PYRO_ARG_TENSOR;
-        return value == PYRO_NO_VALUE
-                   ? pt2_out_of_memory(reader)
-                   : push_value(reader, value) &&
-                         keep_values(reader, from, &arg->items.values, &arg->count);
-    }
+    if (pt2_take_value(reader, graph, tensor_before, tensor_after, &value))
+        return keep_tensor(reader, value, arg);
     while (pt2_next_key(reader))
         if (!read_tagged(reader, graph, arg))
             return false;
     return !pt2_failed(reader);
+}
+
+/* Reads the start of most named arguments at once; other ones are left to the caller. */
+static bool take_named_tensor(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
+{
+    const char *texts[2];
+    size_t lengths[2];
+    if (!pyro_json_take_texts(reader->json, "\"name\": \"",
+                              "\", \"arg\": {\"as_tensor\": {\"name\": \"", "\"}}", texts, lengths))
+        return true;
+    uint32_t name = pyro_intern_add(&reader->model->strings, texts[0], lengths[0]);
+    if (name == PYRO_INTERN_NONE)
+        return pt2_out_of_memory(reader);
+    arg->name = pyro_intern_text(&reader->model->strings, name);
+    return keep_tensor(reader, pyro_graph_value(graph, texts[1], lengths[1]), arg);
 }
 
 static bool named_argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *arg)
@@ -310,6 +329,8 @@ static bool named_argument_at(pt2_reader *reader, pyro_graph *graph, pyro_arg *a
             pyro_json_fail(reader->json, "expected a named argument");
         return false;
     }
+    if (!take_named_tensor(reader, graph, arg))
+        return false;
     while (pt2_next_key(reader)) {
         bool good;
         if (PYRO_JSON_IS(reader->json, "name")) {

@@ -460,6 +460,71 @@ static void test_shortcuts(void **state)
     free(deep);
 }
 
+/* The texts and numbers of a document, two texts at once where the shortcut finds them. */
+static char *trace_two_texts(const char *text, size_t piece, size_t window, size_t max_depth,
+                             size_t *taken)
+{
+    pyro_json_options options = {.window_bytes = window, .max_depth = max_depth};
+    piece_source source = pieces_of(text, strlen(text), piece);
+    pyro_json *json;
+    pyro_buf out = PYRO_BUF_INIT;
+    assert_int_equal(pyro_json_open(&json, &source.head, &options, NULL), PYRO_OK);
+    *taken = 0;
+    for (pyro_json_kind kind; (kind = pyro_json_next(json)) > PYRO_JSON_END;) {
+        const char *texts[2];
+        size_t lengths[2], depth = pyro_json_depth(json);
+        if (pyro_json_take_texts(json, "\"name\": \"", "\", \"arg\": {\"t\": {\"name\": \"", "\"}}",
+                                 texts, lengths)) {
+            assert_int_equal(pyro_json_current(json), PYRO_JSON_OBJECT_END);
+            assert_int_equal(pyro_json_depth(json), depth);
+            assert_int_equal(text[pyro_json_offset(json)], '}');
+            pyro_buf_addf(&out, "%.*s %.*s ", (int)lengths[0], texts[0], (int)lengths[1], texts[1]);
+            ++*taken;
+        } else if (kind == PYRO_JSON_STRING || kind == PYRO_JSON_NUMBER) {
+            const char *token = kind == PYRO_JSON_STRING ? pyro_json_text(json, &lengths[0])
+                                                         : pyro_json_number_text(json, &lengths[0]);
+            pyro_buf_addf(&out, "%.*s ", (int)lengths[0], token);
+        }
+    }
+    pyro_buf_addf(&out, "%d", pyro_json_status(json));
+    pyro_json_close(json);
+    return pyro_buf_detach(&out, NULL);
+}
+
+static void test_two_texts(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"x\"}}},"
+        "{\"name\": \"b\", \"arg\": {\"t\": {\"name\": \"y\"}}, \"kind\": 1},"
+        " {\"name\": \"c\", \"arg\": {\"t\": {\"name\": \"\\u007a\"}}},"
+        " {\"name\": \"d\", \"arg\": {\"t\": {\"name\":\"v\"}}, \"kind\": 2},"
+        " {\"name\": \"e\", \"arg\": {\"t\": {\"name\": \"u\"}, \"s\": 3}}]";
+    size_t taken;
+    for (size_t window = 64; window < 400; window++) {
+        char *got = trace_two_texts(text, window % 2 ? 7 : 4096, window, 0, &taken);
+        assert_string_equal(got, "a x b y 1 c z d v 2 e u 3 0");
+        assert_true(window % 2 || window < 300 || taken == 2);
+        free(got);
+    }
+    static const char *const bad[] = {
+        "[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"x\"}} \"kind\": 1}]",
+        "[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"x\"}}]",
+        "[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"\xff\"}}}]",
+        "[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"x\"}}",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char *got = trace_two_texts(bad[i], 4096, 4096, 0, &taken);
+        assert_string_equal(strrchr(got, ' ') + 1, "-3");
+        free(got);
+    }
+    char *deep = trace_two_texts("[{\"name\": \"a\", \"arg\": {\"t\": {\"name\": \"x\"}}}]", 4096,
+                                 4096, 3, &taken);
+    assert_int_equal(taken, 0);
+    assert_string_not_equal(strrchr(deep, ' ') + 1, "0");
+    free(deep);
+}
+
 static void test_fail(void **state)
 {
     (void)state;
@@ -548,6 +613,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_skipped_string_needs_no_room),
     cmocka_unit_test(test_source_failure_wins),
     cmocka_unit_test(test_shortcuts),
+    cmocka_unit_test(test_two_texts),
     cmocka_unit_test(test_fail),
     cmocka_unit_test(test_number_text_keeps_what_follows),
     cmocka_unit_test(test_without_memory),
