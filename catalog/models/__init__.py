@@ -35,7 +35,6 @@ NOT_EXPORTED = frozenset(
         "glm4_32b_0414",
         "glm4_5_air",
         "llama4_maverick",
-        "llava_1_5_7b",
         "mamba2_2_7b",
         "mamba_codestral_7b",
         "qwen3_next_80b_a3b",
