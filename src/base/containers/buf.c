@@ -40,7 +40,8 @@ static void *move_items(void *items, size_t used_bytes, size_t bytes)
 
 static void *grow_large(void *items, size_t used_bytes, size_t bytes)
 {
-    if (used_bytes < MAPPED_BYTES / 2)
+    /* A caller that says nothing about the items it has may have some. */
+    if (used_bytes < MAPPED_BYTES / 2 && (used_bytes || !items))
         return move_items(items, used_bytes, bytes);
     void *larger = realloc(items, bytes);
     if (larger)
