@@ -109,14 +109,21 @@ static void *allocate(pyro_arena *arena, size_t size, size_t alignment)
     return block->bytes + at;
 }
 
+/* Whole units of the alignment: texts are compared 16 bytes at once, and some hold words. */
 void *pyro_arena_alloc(pyro_arena *arena, size_t size)
 {
-    return allocate(arena, size ? size : 1, ALIGNMENT);
+    if (size > SIZE_MAX / 4)
+        return NULL;
+    size = size ? (size + ALIGNMENT - 1) & ~(ALIGNMENT - 1) : ALIGNMENT;
+    return allocate(arena, size, ALIGNMENT);
 }
 
 void *pyro_arena_array(pyro_arena *arena, size_t count, size_t size)
 {
-    return pyro_arena_items(arena, count, size, ALIGNMENT);
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
+        return NULL;
+    return pyro_arena_alloc(arena, total);
 }
 
 void *pyro_arena_items(pyro_arena *arena, size_t count, size_t size, size_t alignment)
@@ -131,7 +138,7 @@ char *pyro_arena_text(pyro_arena *arena, const char *text, size_t length)
 {
     if (length == SIZE_MAX)
         return NULL;
-    char *copy = allocate(arena, length + 1, 1);
+    char *copy = pyro_arena_alloc(arena, length + 1);
     if (copy && length)
         memcpy(copy, text, length);
     return copy;
@@ -145,7 +152,7 @@ char *pyro_arena_format(pyro_arena *arena, const char *format, ...)
     char *text = NULL;
     int length = vsnprintf(NULL, 0, format, arguments);
     if (length >= 0)
-        text = allocate(arena, (size_t)length + 1, 1);
+        text = pyro_arena_alloc(arena, (size_t)length + 1);
     if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
