@@ -19,7 +19,8 @@ typedef struct ended_step {
     pyro_flight_mark mark;
     uint64_t begin_raw, end_raw;
     uint64_t number;
-    uint32_t module; /* of a forward */
+    uint32_t module;          /* of a forward */
+    uint64_t exceeded_median; /* 0: the step is not slow */
 } ended_step;
 
 static int by_size(const void *left, const void *right)
@@ -87,26 +88,27 @@ static uint64_t kept_raw(const pyro_session *session, uint64_t now)
     return from && from < now ? now - from : to_raw(session, 1000000000);
 }
 
-static void report(pyro_session *session, const ended_step *step, uint64_t median)
+/* With `lock`, and when the step's record is written: its file is copied at once. */
+static void report_if_slow(pyro_session *session, const ended_step *step)
 {
     char name[160], time[PYRO_UNIT_TEXT], usual[PYRO_UNIT_TEXT];
     pyro_flight_job job = {.trigger = "slow-step",
                            .fired_raw = step->end_raw,
                            .begin_raw = step->begin_raw,
                            .end_raw = step->end_raw};
-    uint64_t duration = step->end_raw - step->begin_raw;
-    if (step->end_raw < session->flight.steps.quiet_until_raw)
+    uint64_t duration = step->end_raw - step->begin_raw, median = step->exceeded_median;
+    if (!median || step->end_raw < session->flight.steps.quiet_until_raw)
         return;
     name_step(session, step, name, sizeof name);
     snprintf(job.text, sizeof job.text, "%s took %s, %.1f times the median of %s", name,
              pyro_format_duration(time, to_ns(session, duration)),
-             (double)duration / (double)(median ? median : 1),
+             (double)duration / (double)median,
              pyro_format_duration(usual, to_ns(session, median)));
     if (pyro_flight_add(session, &job))
         session->flight.steps.quiet_until_raw = step->end_raw + kept_raw(session, step->end_raw);
 }
 
-static void check(pyro_session *session, pyro_step_track *track, const ended_step *step)
+static void compare(pyro_session *session, pyro_step_track *track, ended_step *step)
 {
     const pyro_flight_options *options = &session->options.flight;
     uint64_t duration = step->end_raw - step->begin_raw;
@@ -117,7 +119,7 @@ static void check(pyro_session *session, pyro_step_track *track, const ended_ste
         if ((options->slow_factor > 0 &&
              (double)duration > options->slow_factor * (double)median) ||
             (options->slow_ns && to_ns(session, duration) > options->slow_ns))
-            report(session, step, median);
+            step->exceeded_median = median ? median : 1;
     }
     track->samples[track->next_sample] = duration;
     track->next_sample = (track->next_sample + 1) % PYRO_STEP_SAMPLES;
@@ -159,11 +161,11 @@ static bool end_step(pyro_session *session, pyro_flight_mark mark, uint64_t key,
     track->last_raw = now;
     if (!begin)
         return false;
-    *out = (ended_step){mark, begin, now, ++track->steps, 0};
+    *out = (ended_step){.mark = mark, .begin_raw = begin, .end_raw = now, .number = ++track->steps};
     if (steps->begins)
         steps->begins[steps->count % (uint64_t)session->options.flight.keep_steps] = begin;
     steps->count++;
-    check(session, track, out);
+    compare(session, track, out);
     return true;
 }
 
@@ -192,8 +194,12 @@ void pyro_flight_step(pyro_flight_mark mark, uint64_t key)
     bool has_ended = (session->flight.is_on || session->is_followed) &&
                      end_step(session, mark, key, &step);
     pthread_mutex_unlock(&session->lock);
-    if (has_ended)
+    if (has_ended) {
         write_step(thread, &step);
+        pthread_mutex_lock(&session->lock);
+        report_if_slow(session, &step);
+        pthread_mutex_unlock(&session->lock);
+    }
     pyro_recorder_leave(thread);
 }
 
@@ -219,11 +225,16 @@ void pyro_flight_forward(uint32_t module, uint64_t inputs, uint64_t begin_raw, u
     pyro_flight_steps *steps = &session->flight.steps;
     if ((session->flight.is_on || session->is_followed) && outranks(steps, PYRO_MARK_FORWARD)) {
         pyro_step_track *track = track_of(steps, key_of_call(module, inputs));
-        ended_step step = {PYRO_MARK_FORWARD, begin_raw, end_raw, ++track->steps, module};
+        ended_step step = {.mark = PYRO_MARK_FORWARD,
+                           .begin_raw = begin_raw,
+                           .end_raw = end_raw,
+                           .number = ++track->steps,
+                           .module = module};
         if (steps->begins)
             steps->begins[steps->count % (uint64_t)session->options.flight.keep_steps] = begin_raw;
         steps->count++;
-        check(session, track, &step);
+        compare(session, track, &step);
+        report_if_slow(session, &step);
     }
     pthread_mutex_unlock(&session->lock);
     pyro_recorder_leave(thread);

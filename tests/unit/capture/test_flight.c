@@ -224,6 +224,35 @@ static void test_steps_of_an_optimizer(void **state)
     close_saved(one);
 }
 
+/* Fills the chunk of this thread: the next record has to wait for another one. */
+static void fill_chunk(void)
+{
+    const pyro_recorder_api *api = pyro_recorder_entrance();
+    pyro_recorder_thread *thread = api->thread();
+    while (thread->next != thread->end)
+        record_op("aten::usual", -1);
+}
+
+/* The file is copied at once, so the record of the step has to be written by then. */
+static void test_a_slow_step_is_in_its_file(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 10; round++) {
+        start("10s", "slow-step:50ms", RING);
+        for (int i = 0; i < 12; i++)
+            pyro_flight_step(PYRO_MARK_OPTIMIZER, 0x1000);
+        fill_chunk();
+        usleep(60000);
+        pyro_flight_step(PYRO_MARK_OPTIMIZER, 0x1000);
+        pyro_flight_wait();
+        opened one = open_saved(saved_as("slow-step", 1));
+        assert_int_equal(one.analysis->step_count, 12);
+        assert_int_equal(one.analysis->steps[11].number, 12);
+        close_saved(one);
+        pyro_recorder_stop(NULL);
+    }
+}
+
 static void test_old_records_are_left_out(void **state)
 {
     (void)state;
@@ -532,6 +561,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_options),
     cmocka_unit_test(test_amounts_to_keep),
     cmocka_unit_test_teardown(test_slow_step, remove_files),
+    cmocka_unit_test_teardown(test_a_slow_step_is_in_its_file, remove_files),
     cmocka_unit_test_teardown(test_usual_steps_save_nothing, remove_files),
     cmocka_unit_test_teardown(test_steps_of_an_optimizer, remove_files),
     cmocka_unit_test_teardown(test_old_records_are_left_out, remove_files),
