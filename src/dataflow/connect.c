@@ -86,11 +86,13 @@ static bool follow(connector *c, const pyro_flow_use *use, uint32_t to)
     return true;
 }
 
-static bool make_list(connector *c, const pyro_flow_use *uses, uint32_t count, source_list *list)
+/* There may be no uses at all: without one the array is NULL. */
+static bool make_list(connector *c, const pyro_flow_use *uses, uint32_t first, uint32_t count,
+                      source_list *list)
 {
     c->list_begin = c->source_count;
     for (uint32_t u = 0; u < count; u++)
-        if (!follow(c, &uses[u], PYRO_NONE))
+        if (!follow(c, &uses[first + u], PYRO_NONE))
             return false;
     *list = (source_list){c->list_begin, c->source_count - c->list_begin};
     return true;
@@ -149,13 +151,13 @@ static bool look_through(connector *c, const pyro_flow_step *step)
 {
     const pyro_program *program = c->graph->program;
     source_list all;
-    if (!make_list(c, program->uses + step->first_use, step->use_count, &all))
+    if (!make_list(c, program->uses, step->first_use, step->use_count, &all))
         return false;
     for (uint32_t m = 0; m < step->made_count; m++) {
         uint32_t made = program->made[step->first_made + m];
         const pyro_flow_level *level = level_of(c, made);
         c->list_of_value[made] = all;
-        if (level && !make_list(c, program->shown + level->first_shown, level->shown_count,
+        if (level && !make_list(c, program->shown, level->first_shown, level->shown_count,
                                 &c->list_of_value[made]))
             return false;
     }
