@@ -44,43 +44,6 @@ void pyro_trace_free_rows(pyro_trace *trace)
     pyro_map_free(&trace->origins);
 }
 
-/* Frees the unused part of an array, which large pages may have filled; false when memory is out. */
-static bool trim(void *items_pointer, size_t *capacity, size_t count, size_t item_size)
-{
-    void *items;
-    memcpy(&items, items_pointer, sizeof items);
-    if (!count || count == *capacity)
-        return true;
-    items = realloc(items, count * item_size);
-    if (!items)
-        return false;
-    memcpy(items_pointer, &items, sizeof items);
-    *capacity = count;
-    return true;
-}
-
-bool pyro_trace_trim(pyro_trace *trace)
-{
-    size_t rows[8], count = trace->count;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        rows[i] = trace->capacity;
-    trace->capacity = count ? count : trace->capacity;
-    return trim(&trace->start_ns, &rows[0], count, sizeof *trace->start_ns) &&
-           trim(&trace->duration_ns, &rows[1], count, sizeof *trace->duration_ns) &&
-           trim(&trace->name, &rows[2], count, sizeof *trace->name) &&
-           trim(&trace->correlation, &rows[3], count, sizeof *trace->correlation) &&
-           trim(&trace->external_id, &rows[4], count, sizeof *trace->external_id) &&
-           trim(&trace->detail, &rows[5], count, sizeof *trace->detail) &&
-           trim(&trace->track, &rows[6], count, sizeof *trace->track) &&
-           trim(&trace->category, &rows[7], count, sizeof *trace->category) &&
-           trim(&trace->ops, &trace->op_capacity, trace->op_count, sizeof *trace->ops) &&
-           trim(&trace->kernels, &trace->kernel_capacity, trace->kernel_count,
-                sizeof *trace->kernels) &&
-           trim(&trace->memory, &trace->memory_capacity, trace->memory_count,
-                sizeof *trace->memory) &&
-           trim(&trace->flows, &trace->flow_capacity, trace->flow_count, sizeof *trace->flows);
-}
-
 bool pyro_trace_property(pyro_trace *trace, const char *key, const char *value)
 {
     uint32_t key_id = pyro_intern_add(&trace->names, key, strlen(key));

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SMALL_COLUMN_BYTES ((size_t)16 << 20)
-
 uint8_t pyro_kineto_category(const char *text, size_t length)
 {
     static const struct {
@@ -369,43 +367,6 @@ static bool store_detail(pyro_trace *trace, const pyro_kineto_event *event, uint
     default:
         return event->present == 0 || store_op(trace, event, detail);
     }
-}
-
-/* Makes room in a column, which keeps its rows. In small pages up to a size: the last large page of
- * each column would be half empty. */
-static bool grow_column(void *column_pointer, size_t old_rows, size_t rows, size_t row_size)
-{
-    void *column;
-    if (old_rows || rows > SMALL_COLUMN_BYTES / row_size)
-        return pyro_grow(column_pointer, &old_rows, rows, row_size);
-    /* The pointer's type is unknown here; copying its bytes is always allowed. */
-    memcpy(&column, column_pointer, sizeof column);
-    column = realloc(column, rows * row_size);
-    if (column)
-        memcpy(column_pointer, &column, sizeof column);
-    return column != NULL;
-}
-
-bool pyro_trace_reserve(pyro_trace *trace, size_t rows)
-{
-    size_t old = trace->capacity, capacity = old + old / 2 + 64;
-    if (rows <= old)
-        return true;
-    if (capacity < rows)
-        capacity = rows;
-    if (capacity >= PYRO_NO_EVENT)
-        return false;
-    if (!grow_column(&trace->start_ns, old, capacity, sizeof *trace->start_ns) ||
-        !grow_column(&trace->duration_ns, old, capacity, sizeof *trace->duration_ns) ||
-        !grow_column(&trace->name, old, capacity, sizeof *trace->name) ||
-        !grow_column(&trace->correlation, old, capacity, sizeof *trace->correlation) ||
-        !grow_column(&trace->external_id, old, capacity, sizeof *trace->external_id) ||
-        !grow_column(&trace->detail, old, capacity, sizeof *trace->detail) ||
-        !grow_column(&trace->track, old, capacity, sizeof *trace->track) ||
-        !grow_column(&trace->category, old, capacity, sizeof *trace->category))
-        return false;
-    trace->capacity = capacity;
-    return true;
 }
 
 /* Notes on the track what device events tell of it. */

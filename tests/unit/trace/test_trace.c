@@ -276,38 +276,6 @@ static void test_progress(void **state)
     free(bytes);
 }
 
-/* Columns keep their rows when they grow, whatever their size: in small pages, in large ones, and from
- * the one to the other. */
-static void test_growing_columns(void **state)
-{
-    (void)state;
-    static const size_t rows[] = {64, 1000, 300000, 700000, 1500000, 4000000};
-    pyro_trace *trace = pyro_trace_new("columns");
-    assert_non_null(trace);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_true(pyro_trace_reserve(trace, rows[i]));
-        assert_true(trace->capacity >= rows[i]);
-        for (; trace->count < rows[i]; trace->count++) {
-            size_t row = trace->count;
-            trace->start_ns[row] = trace->duration_ns[row] = (int64_t)row;
-            trace->name[row] = trace->correlation[row] = (uint32_t)row;
-            trace->external_id[row] = trace->detail[row] = (uint32_t)row;
-            trace->track[row] = (uint16_t)row;
-            trace->category[row] = (uint8_t)row;
-        }
-        size_t kept = 0;
-        for (size_t row = 0; row < trace->count; row++)
-            kept += trace->start_ns[row] == (int64_t)row &&
-                    trace->duration_ns[row] == (int64_t)row && trace->name[row] == row &&
-                    trace->correlation[row] == row && trace->external_id[row] == row &&
-                    trace->detail[row] == row && trace->track[row] == (uint16_t)row &&
-                    trace->category[row] == (uint8_t)row;
-        assert_int_equal(kept, trace->count);
-    }
-    trace->count = 0; /* these are no events */
-    pyro_trace_close(trace);
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_errors),
     cmocka_unit_test(test_recognised),
@@ -317,7 +285,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_shared),
     cmocka_unit_test(test_pipe),
     cmocka_unit_test(test_progress),
-    cmocka_unit_test(test_growing_columns),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
