@@ -39,6 +39,7 @@ typedef struct subscribers {
     size_t count;       /* those that want all come first */
     size_t total_count; /* with those that look at traits */
     uint16_t traits;    /* that any of the latter wants */
+    bool is_device_work; /* whose time this lane adds up */
 } subscribers;
 
 typedef struct lane {
@@ -134,18 +135,32 @@ static void subscribe_all(lane *lane)
             subscribe(lane, category, i);
             list->traits |= analyzer->traits;
         }
+        list->is_device_work = lane->sums_device_time &&
+                               pyro_event_is_device_work((uint8_t)category);
         if (list->total_count)
             lane->categories |= bit;
     }
 }
 
-static int deliver(lane *lane, const subscribers *list, size_t member, uint32_t event,
-                   bool is_wanted)
+/* Passes an event to one analysis, if it is wanted or the analysis looks at the whole trace. */
+static inline int deliver(lane *lane, const subscribers *list, size_t member, uint32_t event,
+                          bool is_wanted)
 {
     const pyro_analyzer *analyzer = list->members[member];
     if (!is_wanted && !analyzer->whole_trace)
         return PYRO_OK;
     return analyzer->event(list->states[member], &lane->context, event);
+}
+
+/* Those that want one of the traits. */
+static int deliver_by_traits(lane *lane, const subscribers *list, uint32_t event, bool is_wanted,
+                             uint16_t traits)
+{
+    int status = PYRO_OK;
+    for (size_t member = list->count; member < list->total_count && status == PYRO_OK; member++)
+        if (list->members[member]->traits & traits)
+            status = deliver(lane, list, member, event, is_wanted);
+    return status;
 }
 
 /* Passes an event to those that want its category, and to those that want one of its traits. */
@@ -159,16 +174,12 @@ static int deliver_all(lane *lane, const subscribers *list, uint32_t event, bool
     if (!list->count && !traits)
         return PYRO_OK;
     bool is_wanted = wants_all || pyro_context_wants(context, event);
-    if (lane->sums_device_time && is_wanted &&
-        pyro_event_is_device_work(context->trace->category[event]))
+    if (list->is_device_work && is_wanted)
         add_to_totals(&lane->totals, context, event);
     for (size_t member = 0; member < list->count && status == PYRO_OK; member++)
         status = deliver(lane, list, member, event, is_wanted);
-    for (size_t member = list->count; traits && member < list->total_count; member++) {
-        if (status == PYRO_OK && list->members[member]->traits & traits)
-            status = deliver(lane, list, member, event, is_wanted);
-    }
-    return status;
+    return status == PYRO_OK && traits ? deliver_by_traits(lane, list, event, is_wanted, traits)
+                                       : status;
 }
 
 /* Whether it is over; the lane has its status. */

@@ -49,12 +49,17 @@ void *pyro_calloc_pages(size_t count, size_t size)
 
 void *pyro_alloc_pages(size_t size)
 {
+    return pyro_alloc_pages_partly(size, size);
+}
+
+void *pyro_alloc_pages_partly(size_t size, size_t filled_bytes)
+{
     if (size < LARGE_PAGE || size > SIZE_MAX / 2)
         return malloc(size);
     /* The rest after the last whole large page stays in small pages, so that nothing is wasted. */
     void *block = aligned_alloc(LARGE_PAGE, (size + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1));
     if (block)
-        advise(block, size);
+        advise(block, filled_bytes);
     return block;
 }
 

@@ -24,6 +24,8 @@ void *pyro_calloc_pages(size_t count, size_t size);
  * it with free().
  */
 void *pyro_alloc_pages(size_t size);
+/* The same for a block of which perhaps only the first part will be filled. */
+void *pyro_alloc_pages_partly(size_t size, size_t filled_bytes);
 
 /*
  * A thread that takes the pages of large blocks from the system before their owner fills them. NULL

@@ -40,15 +40,23 @@ static bool put_items(void *place, void *items)
     return items != NULL;
 }
 
+/* Above this size the last large page of each column is a small part of it. */
+#define WHOLLY_LARGE_BYTES ((size_t)16 << 20)
+#define LARGE_PAGE_BYTES ((size_t)2 << 20)
+
 /*
- * The first rows of a large column get large pages: half as many faults and a third of their cost.
- * What the last page has too much is given back by pyro_trace_trim(), before memory is scarce.
+ * The first rows are reserved by an estimate that is often twice what comes. Half of that, to the
+ * nearest large page, goes into large pages: a large page costs a third of the small ones that it
+ * replaces. What the last one has too much is given back by pyro_trace_trim().
  */
 static bool grow_column(const column *column, size_t old_rows, size_t rows)
 {
+    size_t bytes = rows * column->row_bytes, filled_bytes = bytes;
     if (old_rows || items_at(column->place))
         return pyro_grow(column->place, &old_rows, rows, column->row_bytes);
-    return put_items(column->place, pyro_alloc_pages(rows * column->row_bytes));
+    if (bytes < WHOLLY_LARGE_BYTES)
+        filled_bytes = (bytes / 2 + LARGE_PAGE_BYTES / 2) & ~(LARGE_PAGE_BYTES - 1);
+    return put_items(column->place, pyro_alloc_pages_partly(bytes, filled_bytes));
 }
 
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows)

@@ -161,18 +161,20 @@ static unsigned uses_of_layouts(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    uint8_t *seen = calloc(trace->count + 1, 1);
     uint8_t *layouts = pyro_arena_array(context->scratch, trace->names.count + 1, 1);
+    uint8_t *seen = NULL; /* by op; most programs have no such kernels */
     int64_t plain = 0, converted = 0;
-    for (size_t i = 0; seen && layouts && i < finder->kernel_count; i++) {
+    for (size_t i = 0; layouts && i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i], name = trace->name[event];
         if (name == PYRO_NO_ID)
             continue;
         if (!layouts[name])
             layouts[name] = layout_of(finder, event);
-        uint32_t op = layouts[name] == NO_LAYOUT
-                          ? PYRO_NO_EVENT
-                          : pyro_finder_outermost(finder, context->joins->op[event]);
+        if (layouts[name] == NO_LAYOUT)
+            continue;
+        if (!seen && !(seen = calloc(trace->count + 1, 1)))
+            break;
+        uint32_t op = pyro_finder_outermost(finder, context->joins->op[event]);
         if (op != PYRO_NO_EVENT)
             seen[op] |= layouts[name];
     }

@@ -83,8 +83,22 @@ static void take_op(pyro_finder *finder, uint32_t event)
     if (!pyro_finder_is_outermost(finder, event))
         return;
     finder->outermost_ops[finder->outermost_op_count++] = event;
-    if (pyro_finder_wants(finder, event))
-        finder->outer_ops[finder->outer_op_count++] = event;
+    finder->outer_op_count += pyro_finder_wants(finder, event);
+}
+
+/* Most often all ops are wanted: then one list serves as both. */
+static bool list_outer_ops(pyro_finder *finder)
+{
+    size_t count = 0;
+    finder->outer_ops = finder->outermost_ops;
+    if (finder->outer_op_count == finder->outermost_op_count)
+        return true;
+    finder->outer_ops = pyro_arena_array(finder->context->scratch, finder->outer_op_count + 1,
+                                         sizeof *finder->outer_ops);
+    for (size_t i = 0; finder->outer_ops && i < finder->outermost_op_count; i++)
+        if (pyro_finder_wants(finder, finder->outermost_ops[i]))
+            finder->outer_ops[count++] = finder->outermost_ops[i];
+    return finder->outer_ops != NULL;
 }
 
 static size_t count_outermost(const pyro_finder *finder)
@@ -104,9 +118,7 @@ static bool list_by_time(pyro_finder *finder)
     finder->kernels = pyro_arena_array(context->scratch, kernels + 1, sizeof *finder->kernels);
     finder->outermost_ops = pyro_arena_array(context->scratch, outermost + 1,
                                              sizeof *finder->outermost_ops);
-    finder->outer_ops = pyro_arena_array(context->scratch, outermost + 1,
-                                         sizeof *finder->outer_ops);
-    if (!finder->kernels || !finder->outermost_ops || !finder->outer_ops)
+    if (!finder->kernels || !finder->outermost_ops)
         return false;
     for (size_t i = 0; i < context->trace->count; i++) {
         uint32_t event = context->joins->by_time[i];
@@ -115,7 +127,7 @@ static bool list_by_time(pyro_finder *finder)
         else if (pyro_event_is_device_work(context->trace->category[event]))
             take_work(finder, event);
     }
-    return true;
+    return list_outer_ops(finder);
 }
 
 static int note_chip(pyro_analysis_context *context)

@@ -75,14 +75,21 @@ static void free_names(name_sums *names)
 /* Device time of a priced op. */
 typedef struct op_time {
     int64_t device_ns;
-    uint32_t event, kernels;
-    bool uses_tensor_cores;
+    uint32_t event;
+    uint32_t kernels : 31, uses_tensor_cores : 1;
 } op_time;
+
+/* The ops that launched kernels. */
+typedef struct op_times {
+    op_time *items;
+    size_t count, capacity;
+    uint32_t *number_of_detail; /* index of the op plus 1; 0: none */
+} op_times;
 
 /* What all ops of the trace are compared with and added to. */
 typedef struct comparison {
     pyro_finder *finder;
-    const op_time *ops; /* by detail */
+    op_times ops;
     int64_t *fastest_ns; /* by kind; 0: none has run */
     double product_rate; /* part of the data sheet's FLOP/s that can be reached */
     name_sums bound, lost;
@@ -98,21 +105,26 @@ static double peak_of(const pyro_finder *finder, const op_time *op)
     return pyro_chip_peak_flops_per_s(chip, dtype);
 }
 
-static uint32_t kind_of(const pyro_analysis_context *context, size_t detail)
+static const pyro_op_kind *price_of(const comparison *all, const op_time *op)
 {
-    return (uint32_t)(pyro_context_price(context, (uint32_t)detail) - context->op_kinds);
+    const pyro_analysis_context *context = all->finder->context;
+    return pyro_context_price(context, context->trace->detail[op->event]);
+}
+
+static int64_t *fastest_of(const comparison *all, const op_time *op)
+{
+    return &all->fastest_ns[price_of(all, op) - all->finder->context->op_kinds];
 }
 
 /* The fastest call of ops with the same shapes shows what their kernels need: the others were slowed
  * by something else, such as another process on the device. */
 static void find_fastest(comparison *all)
 {
-    const pyro_analysis_context *context = all->finder->context;
-    for (size_t d = 0; d < context->trace->op_count; d++) {
-        int64_t device_ns = all->ops[d].device_ns;
-        int64_t *fastest_ns = device_ns ? &all->fastest_ns[kind_of(context, d)] : NULL;
-        if (fastest_ns && (!*fastest_ns || device_ns < *fastest_ns))
-            *fastest_ns = device_ns;
+    for (size_t i = 0; i < all->ops.count; i++) {
+        const op_time *op = &all->ops.items[i];
+        int64_t *fastest_ns = fastest_of(all, op);
+        if (op->device_ns && (!*fastest_ns || op->device_ns < *fastest_ns))
+            *fastest_ns = op->device_ns;
     }
 }
 
@@ -147,35 +159,51 @@ static bool compare_with_peaks(comparison *all)
     const pyro_analysis_context *context = all->finder->context;
     bool is_kept = true;
     find_fastest(all);
-    for (size_t d = 0; d < context->trace->op_count && is_kept; d++) {
-        const op_time *op = &all->ops[d];
+    for (size_t i = 0; i < all->ops.count && is_kept; i++) {
+        const op_time *op = &all->ops.items[i];
         if (!op->device_ns)
             continue;
-        const pyro_op_kind *price = pyro_context_price(context, (uint32_t)d);
+        const pyro_op_kind *price = price_of(all, op);
         is_kept = compare_op(all, op, (double)price->flops / peak_of(all->finder, op) * 1e9,
                              (double)price->bytes / pyro_chip_bytes_per_s(context->chip) * 1e9,
-                             all->fastest_ns[kind_of(context, d)]);
+                             *fastest_of(all, op));
     }
     all->finder->roofline.memory_bound_op = all->bound.best;
     all->finder->roofline.lost_op = all->lost.best;
     return is_kept;
 }
 
-/* Adds up the kernels of each priced op. */
-static void sum_kernels(pyro_finder *finder, op_time *ops)
+/* The sum of an op, which begins with its first kernel; NULL when memory is out. */
+static op_time *time_of(op_times *ops, const pyro_trace *trace, uint32_t event)
+{
+    uint32_t *number = &ops->number_of_detail[trace->detail[event]];
+    if (!*number) {
+        if (!pyro_grow(&ops->items, &ops->capacity, ops->count + 1, sizeof *ops->items))
+            return NULL;
+        ops->items[ops->count++] = (op_time){0};
+        *number = (uint32_t)ops->count;
+    }
+    return &ops->items[*number - 1];
+}
+
+/* Adds up the kernels of each priced op; false when memory is out. */
+static bool sum_kernels(pyro_finder *finder, op_times *ops)
 {
     const pyro_analysis_context *context = finder->context;
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t op = priced_op(context, finder->kernels[i]);
         if (op == PYRO_NO_EVENT)
             continue;
-        op_time *sum = &ops[context->trace->detail[op]];
+        op_time *sum = time_of(ops, context->trace, op);
+        if (!sum)
+            return false;
         sum->device_ns += context->trace->duration_ns[finder->kernels[i]];
         sum->event = op;
         sum->kernels++;
         sum->uses_tensor_cores |= (pyro_finder_family(finder, finder->kernels[i]) &
                                    PYRO_FAMILY_TENSOR_CORE) != 0;
     }
+    return true;
 }
 
 static int reachable_percent(const pyro_finder *finder)
@@ -191,20 +219,18 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     if (roofline->is_made || !context->chip)
         return roofline;
     roofline->is_made = true;
-    op_time *ops = calloc(context->trace->op_count + 1, sizeof *ops);
     comparison all = {.finder = finder,
-                      .ops = ops,
                       .product_rate = reachable_percent(finder) / 100.0,
                       .fastest_ns = pyro_arena_array(context->scratch, context->op_kind_count + 1,
                                                      sizeof *all.fastest_ns),
                       .bound = {.best = PYRO_NO_ID},
                       .lost = {.best = PYRO_NO_ID}};
-    finder->memory_out |= !ops || !all.fastest_ns;
-    if (!finder->memory_out) {
-        sum_kernels(finder, ops);
-        finder->memory_out = !compare_with_peaks(&all);
-    }
-    free(ops);
+    all.ops.number_of_detail = calloc(context->trace->op_count + 1,
+                                      sizeof *all.ops.number_of_detail);
+    finder->memory_out |= !all.ops.number_of_detail || !all.fastest_ns ||
+                          !sum_kernels(finder, &all.ops) || !compare_with_peaks(&all);
+    free(all.ops.number_of_detail);
+    free(all.ops.items);
     free_names(&all.bound);
     free_names(&all.lost);
     return roofline;

@@ -118,7 +118,7 @@ static inline const pyro_op_detail *pyro_join_op_detail(const pyro_trace *trace,
     return &trace->ops[trace->detail[event]];
 }
 
-/* Fills joins->by_time (order.c). */
+/* Fills joins->by_time (order.c); the column of parents is overwritten. */
 int pyro_join_order(pyro_join_state *state);
 /* Fills joins->launch, which is cleared (launch.c). */
 int pyro_join_launches(pyro_join_state *state);

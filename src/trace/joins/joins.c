@@ -144,8 +144,8 @@ static int join_all(pyro_join_state *state)
     pyro_error_clear(&both.launch_error);
     both.launch_state.error = &both.launch_error;
     both.launch_state.name_class = state->name_class + state->trace->names.count + 1;
-    pyro_run_parts(clear_columns, state, state->parts);
     int status = pyro_join_order(state);
+    pyro_run_parts(clear_columns, state, state->parts);
     if (status)
         return status;
     if (state->parts > 1) {

@@ -7,7 +7,6 @@
 #include "trace/joins/internal.h"
 
 #include "base/error.h"
-#include "base/pages.h"
 #include "base/parallel.h"
 #include <stdlib.h>
 #include <string.h>
@@ -268,21 +267,21 @@ static void merge_part(void *data, unsigned part)
     merge_pieces(sort, pieces, 0, sort->run_count, sort->from);
 }
 
+/* The column of parents is not in use yet: it serves as the second array. */
 int pyro_join_order(pyro_join_state *state)
 {
-    size_t count = state->trace->count;
-    uint32_t *spare = pyro_alloc_pages((count ? count : 1) * sizeof *spare);
-    sorter sort = {
-        .trace = state->trace, .from = state->joins->by_time, .to = spare, .parts = state->parts};
+    sorter sort = {.trace = state->trace,
+                   .from = state->joins->by_time,
+                   .to = state->joins->parent,
+                   .parts = state->parts};
     int status = PYRO_OK;
-    if (!spare || !deal_out(&sort) || !find_runs(&sort) || !cut_runs(&sort)) {
+    if (!deal_out(&sort) || !find_runs(&sort) || !cut_runs(&sort)) {
         status = pyro_fail_memory(state->error);
         goto done;
     }
     pyro_run_parts(gather_part, &sort, sort.parts);
     pyro_run_parts(merge_part, &sort, sort.parts);
 done:
-    free(spare);
     free(sort.piles);
     free(sort.runs);
     free(sort.cuts);
