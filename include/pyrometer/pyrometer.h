@@ -16,6 +16,7 @@
 #include <pyrometer/metrics.h>
 #include <pyrometer/model.h>
 #include <pyrometer/page.h>
+#include <pyrometer/peaks.h>
 #include <pyrometer/ranks.h>
 #include <pyrometer/recommend.h>
 #include <pyrometer/report.h>

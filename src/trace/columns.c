@@ -47,7 +47,7 @@ static bool put_items(void *place, void *items)
 /*
  * The first rows are reserved by an estimate that is often twice what comes. Half of that, to the
  * nearest large page, goes into large pages: a large page costs a third of the small ones that it
- * replaces. What the last one has too much is given back by pyro_trace_trim().
+ * replaces. What the last one has too much is freed by pyro_trace_trim().
  */
 static bool grow_column(const column *column, size_t old_rows, size_t rows)
 {

@@ -138,6 +138,12 @@ typedef struct pyro_device {
     int compute_major, compute_minor;
 } pyro_device;
 
+/* NVIDIA's compute capability times 10: 90 for 9.0. Files can contain any numbers. */
+static inline int64_t pyro_device_capability(const pyro_device *device)
+{
+    return (int64_t)device->compute_major * 10 + device->compute_minor;
+}
+
 /* One end of a forward-backward arrow (ph s or f, cat fwdbwd). */
 typedef struct pyro_flow {
     uint32_t id;

@@ -104,7 +104,7 @@ static void find_limits(const pyro_device *device, int64_t *shared_bytes, int64_
     } limits[] = {{60, 64, 32},   {61, 96, 32},   {70, 96, 32},  {72, 96, 32},  {75, 64, 16},
                   {80, 164, 32},  {86, 100, 16},  {87, 164, 16}, {89, 100, 24}, {90, 228, 32},
                   {100, 228, 32}, {103, 228, 32}, {120, 100, 24}};
-    int capability = device->compute_major * 10 + device->compute_minor;
+    int64_t capability = pyro_device_capability(device);
     *shared_bytes = 64 * 1024;
     *blocks = 32;
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)

@@ -14,7 +14,7 @@ static double share(int64_t part, int64_t whole)
 
 /* The compute capability times 10 of the first device, 0 when it is not NVIDIA's; *has_matrix_cores
  * says whether it has dedicated matrix units. */
-static int capability_of(const pyro_finder *finder, bool *has_matrix_cores)
+static int64_t capability_of(const pyro_finder *finder, bool *has_matrix_cores)
 {
     const pyro_trace *trace = finder->context->trace;
     *has_matrix_cores = false;
@@ -23,7 +23,7 @@ static int capability_of(const pyro_finder *finder, bool *has_matrix_cores)
     const pyro_device *device = &trace->devices[0];
     const char *name = pyro_trace_text(trace, device->name);
     bool is_amd = strstr(name, "AMD") || strstr(name, "Instinct");
-    int capability = is_amd ? 0 : device->compute_major * 10 + device->compute_minor;
+    int64_t capability = is_amd ? 0 : pyro_device_capability(device);
     *has_matrix_cores = strstr(name, "Instinct MI") || capability >= 70;
     return capability;
 }
@@ -48,7 +48,7 @@ static void take_longer(const pyro_trace *trace, uint32_t *worst, uint32_t event
         *worst = event;
 }
 
-static products sum_products(pyro_finder *finder, int capability)
+static products sum_products(pyro_finder *finder, int64_t capability)
 {
     const pyro_trace *trace = finder->context->trace;
     products sums = {.worst = PYRO_NO_EVENT, .worst_fp32 = PYRO_NO_EVENT};
@@ -87,7 +87,7 @@ static int64_t saved_by(const pyro_finder *finder, int64_t ns, double from_tflop
 DETECTOR(no_tensor_cores)
 {
     bool has_matrix_cores;
-    int capability = capability_of(finder, &has_matrix_cores);
+    int64_t capability = capability_of(finder, &has_matrix_cores);
     const pyro_chip *chip = finder->context->chip;
     if (!has_matrix_cores)
         return false;
@@ -109,7 +109,7 @@ DETECTOR(no_tensor_cores)
 DETECTOR(tf32_off)
 {
     bool has_matrix_cores;
-    int capability = capability_of(finder, &has_matrix_cores);
+    int64_t capability = capability_of(finder, &has_matrix_cores);
     const pyro_chip *chip = finder->context->chip;
     if (capability < 80)
         return false;
@@ -128,7 +128,7 @@ DETECTOR(tf32_off)
 DETECTOR(full_precision)
 {
     bool has_matrix_cores;
-    int capability = capability_of(finder, &has_matrix_cores);
+    int64_t capability = capability_of(finder, &has_matrix_cores);
     if (!has_matrix_cores)
         return false;
     products sums = sum_products(finder, capability);

@@ -110,8 +110,8 @@ static void scale(cost_table *table, double factor)
 }
 
 /* Scales torch.profiler's costs to the machine and the program that were recorded. Measured costs are
- * those of this machine, but of another program, whose events stay in the caches: the mean of both
- * estimates counts. */
+ * those of this machine, but of a smaller program, whose events cost less: the mean of both estimates
+ * counts. */
 static int scale_to_trace(cost_table *table, pyro_cost_source *source,
                           pyro_analysis_context *context)
 {
@@ -184,9 +184,8 @@ int pyro_event_costs_find(pyro_profiler_cost *cost, pyro_analysis_context *conte
 }
 
 /* How far the bare time may lie from the estimate: a part of the time itself, which varies from step
- * to step, and a part of the cost. An event costs more where the program's data has displaced the
- * profiler's from the caches, and the program slows down for the same reason, so that programs differ
- * by this much on one machine. A wider range than 15% would say nothing. */
+ * to step, and a part of the cost: on one machine an event costs programs that much more or less,
+ * probably because of what each leaves in the caches. A wider range than 15% would say nothing. */
 static double uncertainty_of(double step_ns, double cost_ns)
 {
     double half_ns = UNCERTAIN_STEP * step_ns + UNCERTAIN_COST * cost_ns;

@@ -72,7 +72,8 @@ static int64_t scan(const pyro_graphs *graphs, const pyro_graph_replay *replay,
         if (at == run->count)
             continue;
         sources[i] = (uint32_t)at;
-        found_ns += graphs->state->trace->duration_ns[graphs->works[replay->first + i].event];
+        pyro_join_add_ns(&found_ns,
+                         graphs->state->trace->duration_ns[graphs->works[replay->first + i].event]);
         start = at + 1;
     }
     return found_ns;
@@ -122,7 +123,7 @@ bool pyro_graph_align_run(const pyro_graphs *graphs, const pyro_graph_replay *re
     int64_t total_ns = 0, found_ns = 0;
     bool ok = try_starts(graphs, replay, run, sources, &found_ns);
     for (size_t i = 0; i < replay->count; i++)
-        total_ns += trace->duration_ns[graphs->works[replay->first + i].event];
+        pyro_join_add_ns(&total_ns, trace->duration_ns[graphs->works[replay->first + i].event]);
     *is_found = ok && found_ns > 0 && (double)found_ns >= LEAST_FOUND * (double)total_ns;
     return ok;
 }
