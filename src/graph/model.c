@@ -17,9 +17,11 @@ pyro_model *pyro_model_new(void)
     pyro_arena_init(&model->arena);
     pyro_intern_init(&model->strings, &model->arena);
     pyro_exprs_init(&model->exprs, &model->arena);
-    pyro_intern_init(&model->module_paths, &model->arena);
+    pyro_arena_init(&model->module_arena);
+    pyro_intern_init(&model->module_paths, &model->module_arena);
+    pyro_intern_init(&model->class_names, &model->module_arena);
+    pyro_intern_init(&model->call_keys, &model->module_arena);
     pyro_intern_init(&model->parameter_paths, &model->arena);
-    pyro_intern_init(&model->call_keys, &model->arena);
     model->last_place = (pyro_place){PYRO_NO_VALUE, PYRO_NO_VALUE};
     model->name = model->display_name = model->source = model->file = "";
     model->file_bytes = -1;
@@ -47,6 +49,7 @@ void pyro_model_close(pyro_model *model)
     pyro_exprs_free(&model->exprs);
     pyro_intern_free(&model->strings);
     pyro_intern_free(&model->module_paths);
+    pyro_intern_free(&model->class_names);
     pyro_intern_free(&model->parameter_paths);
     pyro_buf_free(&model->last_stack);
     pyro_intern_free(&model->call_keys);
@@ -57,6 +60,7 @@ void pyro_model_close(pyro_model *model)
     free(model->inputs);
     free(model->guards);
     free(model->notes);
+    pyro_arena_free(&model->module_arena);
     pyro_arena_free(&model->arena);
     free(model);
 }

@@ -1,6 +1,6 @@
 /*
  * The internal model, which readers fill and the cost engine reads: values, nodes with arguments,
- * the module tree, parameters and inputs. The model's arena owns everything.
+ * the module tree, parameters and inputs. The model's arenas own everything.
  */
 #ifndef PYRO_GRAPH_MODEL_H
 #define PYRO_GRAPH_MODEL_H
@@ -155,7 +155,10 @@ struct pyro_model {
     pyro_graph *all_graphs;
     size_t total_nodes;
 
+    /* The modules have an arena of their own: a thread may add them while a reader uses the other. */
+    pyro_arena module_arena;
     pyro_intern module_paths; /* id of a path is the index of its module */
+    pyro_intern class_names;
     pyro_intern_order module_order;
     pyro_module *modules;
     size_t module_count, module_capacity;

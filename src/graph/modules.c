@@ -211,10 +211,10 @@ static uint32_t module_of_entry(pyro_model *model, const char *entry, size_t len
         model->modules[module].drops_masks = pyro_exported_drops_masks(class_begin + 1,
                                                                        class_length);
         class_begin = short_class(class_begin + 1, class_length, &short_length);
-        uint32_t id = pyro_intern_add(&model->strings, class_begin, short_length);
+        uint32_t id = pyro_intern_add(&model->class_names, class_begin, short_length);
         if (id == PYRO_INTERN_NONE)
             return PYRO_NO_VALUE;
-        model->modules[module].class_name = pyro_intern_text(&model->strings, id);
+        model->modules[module].class_name = pyro_intern_text(&model->class_names, id);
     }
     return module;
 }

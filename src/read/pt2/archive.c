@@ -8,9 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Threads help with larger programs; below, starting them costs more. */
-enum { LARGE_PROGRAM_BYTES = 8 << 20 };
-
 static const char flat_program[] = "serialized_exported_program.json";
 
 /* Length of the archive's root folder name, with its slash. */
@@ -266,7 +263,7 @@ int pyro_pt2_open(pyro_model *model, const pyro_zip *zip, const char *name, pyro
         return status;
     status = open_member(&source, zip, entry, error);
     if (status == PYRO_OK)
-        status = entry->size > LARGE_PROGRAM_BYTES
+        status = entry->size > PYRO_PT2_LARGE_BYTES
                      ? read_large(model, &source, entry->method != 0, error)
                      : pyro_pt2_read_program(model, source, error);
     pyro_source_close(source);

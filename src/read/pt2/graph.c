@@ -209,15 +209,10 @@ static bool read_metadata(pt2_reader *reader, pyro_node *node)
         if (!pt2_expect(reader, PYRO_JSON_STRING, "a module stack"))
             return false;
         const char *text = pyro_json_text(reader->json, &length);
-        if (text && !strncmp(text, no_stack, sizeof no_stack - 1))
+        if (!strncmp(text, no_stack, sizeof no_stack - 1))
             continue;
-        pyro_place place = {PYRO_NO_VALUE, PYRO_NO_VALUE};
-        if (text)
-            place = pyro_model_place_of_stack(reader->model, text, length);
-        if (place.module == PYRO_NO_VALUE)
-            return pt2_out_of_memory(reader);
-        node->module = place.module;
-        node->call = text[0] == ',' ? pyro_model_enter(reader->model, place.module) : place.call;
+        if (!pt2_place_node(reader, node, text, length))
+            return false;
     }
     return !pt2_failed(reader);
 }
@@ -251,7 +246,7 @@ static bool node_at(pt2_reader *reader, pyro_graph *graph)
     if (pt2_failed(reader))
         return false;
     if (node.module == PYRO_NO_VALUE)
-        reader->model->open_call = PYRO_NO_VALUE; /* it is in no module, so no call is open */
+        pt2_place_nowhere(reader);
     if (!node.target) {
         pyro_json_fail(reader->json, "a node without a target");
         return false;

@@ -12,6 +12,7 @@ enum { SCHEMA_MAJOR = 8 };
 
 typedef struct program {
     pt2_reader reader;
+    bool is_large;
     bool has_graph;
     int64_t schema_major, schema_minor;
     const char *torch_version;
@@ -183,7 +184,10 @@ static bool read_graph_module(program *program)
                 return false;
             }
             program->has_graph = true;
+            if (program->is_large)
+                pt2_places_start(reader);
             good = pt2_graph(reader, reader->model->graph);
+            good = pt2_places_end(reader) && good;
         } else if (PYRO_JSON_IS(reader->json, "signature")) {
             good = read_signature(reader);
         } else {
@@ -307,7 +311,9 @@ static int check_program(program *program, pyro_error *error)
 
 int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *error)
 {
-    program program = {.reader = {.model = model, .error = error}, .schema_major = -1};
+    program program = {.reader = {.model = model, .error = error},
+                       .is_large = source->size > PYRO_PT2_LARGE_BYTES,
+                       .schema_major = -1};
     pyro_json_options options = {.any_utf8 = true};
     int status = pyro_json_open(&program.reader.json, source, &options, error);
     if (status < 0)

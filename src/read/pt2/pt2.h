@@ -12,6 +12,8 @@
 #define PYRO_PT2_MAX_BYTES (INT64_C(4) << 30)
 #define PYRO_PT2_MAX_EXPANSION 400
 #define PYRO_PT2_EXPANSION_FREE_BYTES (INT64_C(64) << 20)
+/* Threads help with larger programs; below, starting them costs more. */
+#define PYRO_PT2_LARGE_BYTES (INT64_C(8) << 20)
 
 /* Rows of formats.c (open.c). */
 bool pyro_pt2_is_zip(const pyro_opening *opening);
@@ -35,6 +37,9 @@ bool pyro_pt2_is(const pyro_zip *zip);
 /* Reads the JSON of an exported program (program.c). */
 int pyro_pt2_read_program(pyro_model *model, pyro_source *source, pyro_error *error);
 
+/* Places of nodes that a thread finds; NULL: they are found at once. */
+typedef struct pt2_places pt2_places;
+
 /* State of the functions that read JSON. Each returns false after filling the error. */
 typedef struct pt2_reader {
     pyro_model *model;
@@ -48,6 +53,7 @@ typedef struct pt2_reader {
     pyro_arg *args;
     size_t arg_count, arg_capacity;
     pyro_buf path;
+    pt2_places *places;
 } pt2_reader;
 
 /* Steps (json.c). The value to read comes next, or for `_at` is the current token. */
@@ -71,6 +77,16 @@ bool pt2_graph(pt2_reader *reader, pyro_graph *graph);
 bool pt2_guards(pt2_reader *reader);
 /* The arguments of a node (args.c); the array comes next. */
 bool pt2_args(pt2_reader *reader, pyro_graph *graph, pyro_node *node);
+/*
+ * Places of nodes in the module tree (places.c). Between start and end, which large programs have
+ * around a graph, only these functions may use the modules, and nodes have no places yet.
+ */
+void pt2_places_start(pt2_reader *reader);
+bool pt2_place_node(pt2_reader *reader, pyro_node *node, const char *stack, size_t length);
+/* The node is in no module, so no call is open. */
+void pt2_place_nowhere(pt2_reader *reader);
+/* Without a start it does nothing. */
+bool pt2_places_end(pt2_reader *reader);
 /* Pyrometer's member beside the program (extra.c); the object comes next. */
 bool pt2_extra(pt2_reader *reader, bool *has_ties);
 /* Finds a parameter by path; PYRO_NO_VALUE: not found. */
