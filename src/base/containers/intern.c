@@ -1,12 +1,15 @@
 /* Implements interned strings: entries in insertion order, and an open-addressed table of ids. */
 #include "base/containers/intern.h"
 
+#include "base/bytes.h"
 #include "base/containers/buf.h"
 #include "base/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define SMALLEST_CAPACITY 64
+/* Ids have 32 bits. */
+#define LARGEST_CAPACITY ((size_t)1 << 31)
 
 void pyro_intern_init(pyro_intern *table, pyro_arena *arena)
 {
@@ -20,48 +23,87 @@ void pyro_intern_free(pyro_intern *table)
     pyro_intern_init(table, table->arena);
 }
 
-/* The seed is an address, so that a file cannot contain names that collide on purpose. */
-static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
+/* Marks the bytes of a word that are decimal digits, by their highest bits. */
+static uint64_t find_digits(uint64_t word)
 {
-    uint64_t hash = (uint64_t)seed ^ length * UINT64_C(0x9e3779b97f4a7c15);
-    uint64_t word;
-    for (; length >= sizeof word; text += sizeof word, length -= sizeof word) {
-        memcpy(&word, text, sizeof word);
-        hash = (hash ^ word) * UINT64_C(0xd6e8feb86659fd93);
-        hash ^= hash >> 32;
-    }
-    word = 0;
-    for (size_t i = 0; i < length; i++)
-        word |= (uint64_t)(unsigned char)text[i] << 8 * i;
-    hash = (hash ^ word) * UINT64_C(0xd6e8feb86659fd93);
-    hash ^= hash >> 32;
-    hash *= UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 32);
+    uint64_t other = word ^ UINT64_C(0x3030303030303030); /* of a digit: 0 to 9 */
+    uint64_t above = (other & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676);
+    return ~(above | other) & UINT64_C(0x8080808080808080);
 }
 
-static uint64_t make_slot(uint32_t hash, size_t id)
+/* The bytes after the whole words of a text. */
+static uint64_t last_word(const char *text, size_t length)
 {
-    return (uint64_t)hash << 32 | (id + 1);
-}
-
-/* PYRO_INTERN_NONE for an empty slot. */
-static uint32_t id_of_slot(uint64_t slot)
-{
-    return (uint32_t)slot - 1;
+    size_t rest = length % sizeof(uint64_t);
+    uint64_t word = 0;
+    if (length > sizeof word)
+        return pyro_le64((const unsigned char *)text + length - sizeof word) >> (64 - 8 * rest);
+    for (size_t i = 0; i < rest; i++)
+        word |= (uint64_t)(unsigned char)text[length - rest + i] << 8 * i;
+    return word;
 }
 
 /*
- * Returns the slot of the text's id, or the empty slot where it belongs. The slot holds the hash,
- * so that entries, which are far apart in memory, are compared only if the hashes are equal.
+ * The seed is an address, so that a file cannot contain names that collide on purpose.
+ *
+ * Large files number their names: "add_0", "add_1". Texts that differ only in their last digit get
+ * slots that are next to each other, in one or two lines of the cache; otherwise a million names
+ * wait for memory a million times.
  */
-static uint64_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
+static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
 {
-    size_t at = hash & (table->slot_capacity - 1);
-    for (; table->slots[at]; at = (at + 1) & (table->slot_capacity - 1)) {
-        if (table->slots[at] >> 32 != hash)
+    uint64_t hash = (uint64_t)seed ^ length * UINT64_C(0x9e3779b97f4a7c15), digit = 0, digits = 0;
+    size_t at = length - length % sizeof(uint64_t);
+    uint64_t word = at < length ? last_word(text, length) : 0;
+    for (;;) {
+        if (!digits && (digits = find_digits(word))) {
+            int shift = 56 - __builtin_clzll(digits); /* of the last digit in the word */
+            digit = word >> shift & 15;
+            word ^= digit << shift;
+        }
+        hash = (hash ^ word) * UINT64_C(0xd6e8feb86659fd93);
+        hash ^= hash >> 32;
+        if (!at)
+            break;
+        at -= sizeof word;
+        word = pyro_le64((const unsigned char *)text + at);
+    }
+    uint32_t mixed = (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+    return digits ? (mixed & ~UINT32_C(15)) | ((mixed + (uint32_t)digit) & 15) : mixed;
+}
+
+/*
+ * A slot has 1 + the id in the bits that index the table, which is never full, and above them those
+ * of the hash, so that entries, which are far apart in memory, are compared only if these are equal.
+ */
+static uint32_t make_slot(size_t capacity, uint32_t hash, size_t id)
+{
+    uint32_t index_bits = (uint32_t)(capacity - 1);
+    return (hash & ~index_bits) | (uint32_t)(id + 1);
+}
+
+/* PYRO_INTERN_NONE for an empty slot. */
+static uint32_t id_of_slot(const pyro_intern *table, uint32_t slot)
+{
+    return (slot & (uint32_t)(table->slot_capacity - 1)) - 1;
+}
+
+static bool is_text(const pyro_intern *table, uint32_t id, const char *text, size_t length,
+                    uint32_t hash)
+{
+    const pyro_intern_entry *entry = &table->entries[id];
+    return entry->hash == hash && entry->length == length &&
+           (length == 0 || memcmp(entry->text, text, length) == 0);
+}
+
+/* Returns the slot of the text's id, or the empty slot where it belongs. */
+static uint32_t *find_slot(const pyro_intern *table, const char *text, size_t length, uint32_t hash)
+{
+    uint32_t index_bits = (uint32_t)(table->slot_capacity - 1), at = hash & index_bits;
+    for (; table->slots[at]; at = (at + 1) & index_bits) {
+        if ((table->slots[at] ^ hash) & ~index_bits)
             continue;
-        const pyro_intern_entry *entry = &table->entries[id_of_slot(table->slots[at])];
-        if (entry->length == length && (length == 0 || memcmp(entry->text, text, length) == 0))
+        if (is_text(table, id_of_slot(table, table->slots[at]), text, length, hash))
             break;
     }
     return &table->slots[at];
@@ -73,7 +115,8 @@ enum { FETCH_AHEAD = 16 };
 static bool grow_slots(pyro_intern *table)
 {
     size_t capacity = table->slot_capacity ? table->slot_capacity * 2 : SMALLEST_CAPACITY;
-    uint64_t *slots = pyro_calloc_pages(capacity, sizeof *slots);
+    uint32_t *slots = capacity <= LARGEST_CAPACITY ? pyro_calloc_pages(capacity, sizeof *slots)
+                                                   : NULL;
     if (!slots)
         return false;
     for (size_t id = 0; id < table->count; id++) {
@@ -82,7 +125,7 @@ static bool grow_slots(pyro_intern *table)
         size_t at = table->entries[id].hash & (capacity - 1);
         while (slots[at])
             at = (at + 1) & (capacity - 1);
-        slots[at] = make_slot(table->entries[id].hash, id);
+        slots[at] = make_slot(capacity, table->entries[id].hash, id);
     }
     free(table->slots);
     table->slots = slots;
@@ -99,17 +142,17 @@ static uint32_t add_hashed(pyro_intern *table, const char *text, size_t length, 
 {
     if (table->count >= table->slot_capacity / 8 * 5 && !grow_slots(table))
         return PYRO_INTERN_NONE;
-    uint64_t *slot = find_slot(table, text, length, hash);
+    uint32_t *slot = find_slot(table, text, length, hash);
     if (*slot)
-        return id_of_slot(*slot);
-    if (table->count >= PYRO_INTERN_NONE || !pyro_grow(&table->entries, &table->entry_capacity,
-                                                       table->count + 1, sizeof *table->entries))
+        return id_of_slot(table, *slot);
+    if (!pyro_grow(&table->entries, &table->entry_capacity, table->count + 1,
+                   sizeof *table->entries))
         return PYRO_INTERN_NONE;
     char *copy = pyro_arena_text(table->arena, text, length);
     if (!copy)
         return PYRO_INTERN_NONE;
     table->entries[table->count] = (pyro_intern_entry){copy, (uint32_t)length, hash};
-    *slot = make_slot(hash, table->count);
+    *slot = make_slot(table->slot_capacity, hash, table->count);
     return (uint32_t)table->count++;
 }
 
@@ -124,19 +167,11 @@ uint32_t pyro_intern_find(const pyro_intern *table, const char *text, size_t len
 {
     if (table->count == 0 || length >= UINT32_MAX)
         return PYRO_INTERN_NONE;
-    return id_of_slot(*find_slot(table, text, length, hash_in(table, text, length)));
+    return id_of_slot(table, *find_slot(table, text, length, hash_in(table, text, length)));
 }
 
 /* Ids that are tried from the next one of a stream on: a second list may leave out some names. */
 enum { STREAM_REACH = 4 };
-
-static bool is_text(const pyro_intern *table, uint32_t id, const char *text, size_t length,
-                    uint32_t hash)
-{
-    const pyro_intern_entry *entry = &table->entries[id];
-    return entry->hash == hash && entry->length == length &&
-           (length == 0 || memcmp(entry->text, text, length) == 0);
-}
 
 /* PYRO_INTERN_NONE: the order does not predict the text. */
 static uint32_t predicted(const pyro_intern *table, pyro_intern_order *order, const char *text,
@@ -192,7 +227,7 @@ uint32_t pyro_intern_find_ordered(const pyro_intern *table, pyro_intern_order *o
     uint32_t id = predicted(table, order, text, length, hash);
     if (id != PYRO_INTERN_NONE)
         return id;
-    id = id_of_slot(*find_slot(table, text, length, hash));
+    id = id_of_slot(table, *find_slot(table, text, length, hash));
     if (id != PYRO_INTERN_NONE)
         remember(order, id, hash, true);
     return id;

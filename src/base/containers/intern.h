@@ -17,7 +17,7 @@ typedef struct pyro_intern {
     pyro_arena *arena; /* the caller's: texts live there */
     pyro_intern_entry *entries;
     size_t count, entry_capacity;
-    uint64_t *slots; /* hash and id + 1, 0: empty; capacity is 0 or a power of two */
+    uint32_t *slots; /* id + 1 and a part of the hash, 0: empty; capacity is 0 or a power of two */
     size_t slot_capacity;
 } pyro_intern;
 
