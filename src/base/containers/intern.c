@@ -31,16 +31,26 @@ static uint64_t find_digits(uint64_t word)
     return ~(above | other) & UINT64_C(0x8080808080808080);
 }
 
-/* The bytes after the whole words of a text. */
-static uint64_t last_word(const char *text, size_t length)
+/* A text of less than 8 bytes as a word. */
+static uint64_t short_word(const char *text, size_t length)
 {
-    size_t rest = length % sizeof(uint64_t);
-    uint64_t word = 0;
-    if (length > sizeof word)
-        return pyro_le64((const unsigned char *)text + length - sizeof word) >> (64 - 8 * rest);
-    for (size_t i = 0; i < rest; i++)
-        word |= (uint64_t)(unsigned char)text[length - rest + i] << 8 * i;
-    return word;
+    const unsigned char *bytes = (const unsigned char *)text;
+    if (length >= 4)
+        return pyro_le32(bytes) | (uint64_t)pyro_le32(bytes + length - 4) << 8 * (length - 4);
+    if (length == 0)
+        return 0;
+    return bytes[0] | (uint64_t)bytes[length / 2] << 8 * (length / 2) |
+           (uint64_t)bytes[length - 1] << 8 * (length - 1);
+}
+
+/* The bytes from a multiple of 8 on, of which there are 8 or, at the end of the text, fewer. */
+static uint64_t word_at(const char *text, size_t length, size_t at)
+{
+    if (at + 8 <= length)
+        return pyro_le64((const unsigned char *)text + at);
+    if (length < 8)
+        return short_word(text, length);
+    return pyro_le64((const unsigned char *)text + length - 8) >> 8 * (at + 8 - length);
 }
 
 /*
@@ -53,9 +63,9 @@ static uint64_t last_word(const char *text, size_t length)
 static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
 {
     uint64_t hash = (uint64_t)seed ^ length * UINT64_C(0x9e3779b97f4a7c15), digit = 0, digits = 0;
-    size_t at = length - length % sizeof(uint64_t);
-    uint64_t word = at < length ? last_word(text, length) : 0;
-    for (;;) {
+    size_t at = length ? (length - 1) & ~(size_t)7 : 0;
+    for (;; at -= 8) {
+        uint64_t word = word_at(text, length, at);
         if (!digits && (digits = find_digits(word))) {
             int shift = 56 - __builtin_clzll(digits); /* of the last digit in the word */
             digit = word >> shift & 15;
@@ -65,8 +75,6 @@ static uint32_t hash_text(uintptr_t seed, const char *text, size_t length)
         hash ^= hash >> 32;
         if (!at)
             break;
-        at -= sizeof word;
-        word = pyro_le64((const unsigned char *)text + at);
     }
     uint32_t mixed = (uint32_t)(hash * UINT64_C(0x9e3779b97f4a7c15) >> 32);
     return digits ? (mixed & ~UINT32_C(15)) | ((mixed + (uint32_t)digit) & 15) : mixed;
