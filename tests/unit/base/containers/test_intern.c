@@ -30,6 +30,30 @@ static void test_ids_count_up(void **state)
     pyro_arena_free(&arena);
 }
 
+/* Texts that differ in one digit, at every place of texts of every length, have ids of their own. */
+static void test_digits(void **state)
+{
+    (void)state;
+    pyro_arena arena;
+    pyro_intern table;
+    pyro_arena_init(&arena);
+    pyro_intern_init(&table, &arena);
+    for (int round = 0; round < 2; round++) {
+        uint32_t expected = 0;
+        for (size_t length = 1; length < 35; length++)
+            for (size_t at = 0; at < length; at++)
+                for (char digit = '0'; digit <= '9'; digit++) {
+                    char text[40];
+                    memset(text, 'x', length);
+                    text[at] = digit;
+                    assert_int_equal(pyro_intern_add(&table, text, length), expected++);
+                }
+        assert_int_equal(table.count, expected);
+    }
+    pyro_intern_free(&table);
+    pyro_arena_free(&arena);
+}
+
 /* Ids do not depend on what an order predicts: in order, with names left out, backwards, new ones. */
 static void test_ordered(void **state)
 {
@@ -111,6 +135,7 @@ static void test_without_memory(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_ids_count_up),
+    cmocka_unit_test(test_digits),
     cmocka_unit_test(test_ordered),
     cmocka_unit_test(test_lengths_and_nuls),
     cmocka_unit_test(test_without_memory),
