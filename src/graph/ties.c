@@ -130,8 +130,18 @@ static bool tie_embeddings(pyro_model *model, const ties *ties, const bool *runs
     return true;
 }
 
+static bool has_unused(const pyro_model *model)
+{
+    for (size_t p = 0; p < model->parameter_count; p++)
+        if (!model->graph->values[model->parameters[p].value].used)
+            return true;
+    return false;
+}
+
 int pyro_model_tie_unused(pyro_model *model, pyro_error *error)
 {
+    if (!has_unused(model))
+        return PYRO_OK;
     bool *runs = calloc(model->module_count, sizeof *runs);
     ties ties = {PYRO_MAP_INIT, PYRO_MAP_INIT, NULL};
     bool good = runs && prepare_ties(model, &ties);

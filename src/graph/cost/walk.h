@@ -7,6 +7,8 @@
 
 typedef struct pyro_walker pyro_walker;
 
+enum { PYRO_LAST_RANK = 8 };
+
 struct pyro_walker {
     pyro_cost *cost;
     const pyro_model *model;
@@ -26,6 +28,9 @@ struct pyro_walker {
     const char *open_size; /* text of a size that depends on data */
     const char *shapeless; /* name of a value whose shape is unknown */
     uint32_t origin;       /* node of the main graph that is being walked */
+    const char *last_shape; /* text of the shape that was written last; NULL: none */
+    size_t last_rank;
+    int64_t last_dims[PYRO_LAST_RANK];
     bool noted_cond, noted_vmap, noted_exported;
     pyro_call call;        /* of the node priced last, and its price */
     pyro_price price;

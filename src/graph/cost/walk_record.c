@@ -61,20 +61,36 @@ static size_t write_size(char *out, int64_t size)
     return length;
 }
 
-/* The shape of the first output as text. */
-static const char *shape_text(pyro_walker *w, const pyro_call *call)
+/* The text of a shape; NULL if memory runs out. */
+static const char *write_shape(pyro_walker *w, const pyro_tensor *tensor)
 {
-    if (!call->output_count || !call->outputs[0].dims)
-        return "";
     char text[PYRO_MAX_RANK * 22];
     size_t length = 0;
-    for (size_t d = 0; d < call->outputs[0].rank; d++) {
+    for (size_t d = 0; d < tensor->rank; d++) {
         if (d)
             text[length++] = 'x';
-        length += write_size(text + length, call->outputs[0].dims[d]);
+        length += write_size(text + length, tensor->dims[d]);
     }
     uint32_t id = pyro_intern_add(&w->cost->reasons, text, length);
     return id == PYRO_INTERN_NONE ? NULL : pyro_intern_text(&w->cost->reasons, id);
+}
+
+/* The shape of the first output as text. Most nodes have that of the node before. */
+static const char *shape_text(pyro_walker *w, const pyro_call *call)
+{
+    const pyro_tensor *tensor = call->outputs;
+    if (!call->output_count || !tensor->dims)
+        return "";
+    if (tensor->rank > PYRO_LAST_RANK)
+        return write_shape(w, tensor);
+    size_t bytes = tensor->rank * sizeof *tensor->dims;
+    if (!w->last_shape || tensor->rank != w->last_rank ||
+        memcmp(tensor->dims, w->last_dims, bytes)) {
+        w->last_shape = write_shape(w, tensor);
+        w->last_rank = tensor->rank;
+        memcpy(w->last_dims, tensor->dims, bytes);
+    }
+    return w->last_shape;
 }
 
 static bool grow_nodes(pyro_cost *cost, size_t count)

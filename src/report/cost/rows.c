@@ -119,28 +119,29 @@ static void add_to_sum(pyro_row_sum *sum, const pyro_cost_row *row)
     sum->memory_bytes += (double)row->memory_bytes;
 }
 
-pyro_row_sum pyro_sum_bound(const pyro_cost_row *rows, size_t count, pyro_bound bound)
+static size_t band_of(const pyro_cost_row *row, const char *const *names)
 {
-    pyro_row_sum sum = {0};
+    const char *name = pyro_band_name(row->arithmetic_intensity);
+    size_t band = 0;
 
-    for (size_t i = 0; i < count; i++)
-        if (rows[i].bound == bound)
-            add_to_sum(&sum, &rows[i]);
-    return sum;
+    while (band + 1 < PYRO_BAND_COUNT && strcmp(name, names[band]) != 0)
+        band++;
+    return band;
 }
 
-pyro_row_sum pyro_sum_band(const pyro_cost_row *rows, size_t count, const pyro_band *band)
+pyro_row_sums pyro_sum_rows(const pyro_cost_row *rows, size_t count)
 {
-    const char *name = pyro_band_name(band->inside);
-    pyro_row_sum sum = {0};
+    pyro_row_sums sums = {0};
+    const char *names[PYRO_BAND_COUNT];
 
+    for (size_t i = 0; i < PYRO_BAND_COUNT; i++)
+        names[i] = pyro_band_name(pyro_bands[i].inside);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i].bound != PYRO_BOUND_NONE &&
-            strcmp(pyro_band_name(rows[i].arithmetic_intensity), name) == 0) {
-            add_to_sum(&sum, &rows[i]);
-        }
+        add_to_sum(&sums.of_bound[rows[i].bound], &rows[i]);
+        if (rows[i].bound != PYRO_BOUND_NONE)
+            add_to_sum(&sums.of_band[band_of(&rows[i], names)], &rows[i]);
     }
-    return sum;
+    return sums;
 }
 
 const char *pyro_bound_short(pyro_bound bound)

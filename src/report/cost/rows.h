@@ -29,8 +29,6 @@ typedef struct pyro_row_sum {
     double flops, memory_bytes; /* used only for shares */
 } pyro_row_sum;
 
-pyro_row_sum pyro_sum_bound(const pyro_cost_row *rows, size_t count, pyro_bound bound);
-
 /* The bands of arithmetic intensity, lowest first. */
 enum { PYRO_BAND_COUNT = 4 };
 typedef struct pyro_band {
@@ -38,7 +36,13 @@ typedef struct pyro_band {
     double inside;     /* an intensity that lies in it, for pyro_band_name */
 } pyro_band;
 extern const pyro_band pyro_bands[PYRO_BAND_COUNT];
-pyro_row_sum pyro_sum_band(const pyro_cost_row *rows, size_t count, const pyro_band *band);
+
+/* Sums by bound, and by band of the rows that move bytes. */
+typedef struct pyro_row_sums {
+    pyro_row_sum of_bound[PYRO_BOUND_COMPUTE + 1];
+    pyro_row_sum of_band[PYRO_BAND_COUNT];
+} pyro_row_sums;
+pyro_row_sums pyro_sum_rows(const pyro_cost_row *rows, size_t count);
 
 /* "compute", "memory" or "-": the bound, in short. */
 const char *pyro_bound_short(pyro_bound bound);

@@ -224,12 +224,9 @@ static void write_breakdown(const text_writer *w)
     write_table(w, &table);
 }
 
-static void write_side(const text_writer *w, const char *label, pyro_bound bound, const char *sign)
+static void write_side(const text_writer *w, const char *label, pyro_row_sum sum, const char *sign)
 {
     const pyro_cost_row *total = pyro_cost_total(w->cost);
-    size_t count;
-    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
-    pyro_row_sum sum = pyro_sum_bound(layers, count, bound);
     char flops[PYRO_UNIT_TEXT], memory[PYRO_UNIT_TEXT];
 
     pyro_buf_addf(w->buf, "  %-15s %6s of FLOPs, %6s of traffic, %zu layer%s (AI %s %g)\n", label,
@@ -238,28 +235,24 @@ static void write_side(const text_writer *w, const char *label, pyro_bound bound
                   sum.rows, sum.rows == 1 ? "" : "s", sign, pyro_cost_ridge(w->cost));
 }
 
-static void write_bands(const text_writer *w)
+static void write_bands(const text_writer *w, const pyro_row_sum *sums)
 {
     static const pyro_table_column columns[] = {
         {"AI (FLOPs/byte)", false, false}, {"Band", false, false},     {"Layers", true, false},
         {"FLOPs %", true, false},          {"Traffic %", true, false},
     };
     const pyro_cost_row *total = pyro_cost_total(w->cost);
-    size_t count;
-    const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
     char text[PYRO_UNIT_TEXT];
     pyro_table table;
 
     pyro_table_init(&table, columns, sizeof columns / sizeof columns[0]);
     for (size_t i = 0; i < PYRO_BAND_COUNT; i++) {
-        pyro_row_sum sum = pyro_sum_band(layers, count, &pyro_bands[i]);
-
         pyro_table_cell(&table, pyro_bands[i].range);
         pyro_table_cell(&table, pyro_band_name(pyro_bands[i].inside));
-        pyro_table_cellf(&table, "%zu", sum.rows);
-        pyro_table_cell(&table, pyro_format_share(text, sum.flops, (double)total->work.flops));
+        pyro_table_cellf(&table, "%zu", sums[i].rows);
+        pyro_table_cell(&table, pyro_format_share(text, sums[i].flops, (double)total->work.flops));
         pyro_table_cell(&table,
-                        pyro_format_share(text, sum.memory_bytes, (double)total->memory_bytes));
+                        pyro_format_share(text, sums[i].memory_bytes, (double)total->memory_bytes));
     }
     write_table(w, &table);
 }
@@ -268,17 +261,18 @@ static void write_bottlenecks(const text_writer *w)
 {
     size_t count;
     const pyro_cost_row *layers = pyro_cost_layers(w->cost, &count);
-    size_t unmoved = pyro_sum_bound(layers, count, PYRO_BOUND_NONE).rows;
+    pyro_row_sums sums = pyro_sum_rows(layers, count);
+    size_t unmoved = sums.of_bound[PYRO_BOUND_NONE].rows;
 
     pyro_text_heading(w->buf, "\nBottleneck Analysis:", w->options->color);
-    write_side(w, "Compute-bound:", PYRO_BOUND_COMPUTE, ">");
-    write_side(w, "Memory-bound:", PYRO_BOUND_MEMORY, "<=");
+    write_side(w, "Compute-bound:", sums.of_bound[PYRO_BOUND_COMPUTE], ">");
+    write_side(w, "Memory-bound:", sums.of_bound[PYRO_BOUND_MEMORY], "<=");
     if (unmoved > 0) {
         pyro_buf_addf(w->buf, "  Neither:        %zu layer%s that move%s nothing\n", unmoved,
                       unmoved == 1 ? "" : "s", unmoved == 1 ? "s" : "");
     }
     pyro_buf_addc(w->buf, '\n');
-    write_bands(w);
+    write_bands(w, sums.of_band);
 }
 
 static void write_remarks(const text_writer *w)
