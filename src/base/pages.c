@@ -10,7 +10,7 @@
 
 /* A trace of 1.5 GB fills 300 MB of columns: 75,000 faults of small pages, on the one thread that
  * joins. Below a few large pages a block is not worth the system call. */
-#define LARGE_PAGE ((uintptr_t)2 << 20)
+#define LARGE_PAGE ((uintptr_t)PYRO_LARGE_PAGE_BYTES)
 /* What the C library puts before a block that it maps alone. */
 #define HEADER_BYTES ((size_t)16)
 #define WORTH_BYTES ((size_t)4 << 20)
@@ -147,6 +147,13 @@ void pyro_populator_add(pyro_populator *populator, void *block, size_t size)
         pthread_cond_signal(&populator->changed);
     }
     pthread_mutex_unlock(&populator->mutex);
+}
+
+void pyro_populator_add_page(pyro_populator *populator, void *items, size_t size, size_t capacity)
+{
+    /* The rest of the page that is being filled is there; the one after it must be. */
+    if (size >= WORTH_BYTES && capacity - size >= 2 * LARGE_PAGE)
+        pyro_populator_add(populator, (char *)items + size, 2 * LARGE_PAGE);
 }
 
 void pyro_populator_stop(pyro_populator *populator)

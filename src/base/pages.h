@@ -7,6 +7,8 @@
 
 #include <stddef.h>
 
+#define PYRO_LARGE_PAGE_BYTES ((size_t)2 << 20)
+
 /* A hint for blocks that are large enough; no effect if the system has no large pages. */
 void pyro_prefer_large_pages(void *block, size_t size);
 
@@ -37,6 +39,17 @@ typedef struct pyro_populator pyro_populator;
 pyro_populator *pyro_populator_start(void);
 /* Queues the whole large pages of a block that will be filled. It may move or be freed meanwhile. */
 void pyro_populator_add(pyro_populator *populator, void *block, size_t size);
+/*
+ * Queues the next large page of an array that has just grown to `count` items, if these have reached
+ * the last one that was queued. Call it after every item.
+ */
+void pyro_populator_add_page(pyro_populator *populator, void *items, size_t size, size_t capacity);
+static inline void pyro_populator_follow(pyro_populator *populator, void *items, size_t count,
+                                         size_t capacity, size_t item_size)
+{
+    if (populator && count * item_size % PYRO_LARGE_PAGE_BYTES < item_size)
+        pyro_populator_add_page(populator, items, count * item_size, capacity * item_size);
+}
 /* Drops the queue and ends the thread. */
 void pyro_populator_stop(pyro_populator *populator);
 

@@ -103,6 +103,8 @@ uint32_t pyro_graph_value(pyro_graph *graph, const char *name, size_t length)
     memset(&graph->values[id], 0, sizeof graph->values[id]);
     graph->values[id].name = pyro_intern_text(&graph->names, id);
     graph->value_count = id + 1u;
+    pyro_populator_follow(graph->names.arena->populator, graph->values, graph->value_count,
+                          graph->value_capacity, sizeof *graph->values);
     return id;
 }
 

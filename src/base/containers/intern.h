@@ -36,7 +36,7 @@ enum { PYRO_INTERN_STREAMS = 4, PYRO_INTERN_RECENT = 64 };
  */
 typedef struct pyro_intern_order {
     uint32_t next[PYRO_INTERN_STREAMS]; /* the ids after those found last */
-    uint32_t replaced;                  /* counts the streams that were begun */
+    uint32_t replaced; /* counts the streams that were begun */
     uint32_t recent[PYRO_INTERN_RECENT]; /* 1 + id, by hash */
 } pyro_intern_order;
 

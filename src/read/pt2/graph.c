@@ -258,6 +258,8 @@ static bool node_at(pt2_reader *reader, pyro_graph *graph)
                     ? graph->values[node.outputs[0]].name
                     : node.target;
     graph->nodes[graph->node_count++] = node;
+    pyro_populator_follow(reader->model->arena.populator, graph->nodes, graph->node_count,
+                          graph->node_capacity, sizeof *graph->nodes);
     reader->model->total_nodes++;
     return true;
 }

@@ -84,9 +84,30 @@ static void test_hostile_order(void **state)
     fail_alloc_after(-1);
 }
 
+/* Pages are queued ahead of an array of items of 1 MB, and never behind its capacity. */
+static void test_follows_an_array(void **state)
+{
+    (void)state;
+    pyro_populator *populator = pyro_populator_start();
+    size_t capacity = 12;
+    char *block = pyro_calloc_pages(capacity, MEGABYTE);
+    uintptr_t ahead = ((uintptr_t)block + 6 * MEGABYTE - 1) & ~(2 * MEGABYTE - 1);
+    for (size_t count = 1; count <= 4; count++)
+        pyro_populator_follow(populator, block, count, capacity, MEGABYTE);
+    bool is_known = populator && madvise((void *)ahead, 4096, 23) == 0;
+    if (is_known && sysconf(_SC_PAGESIZE) == 4096)
+        assert_true(becomes_resident((void *)ahead, 2 * MEGABYTE));
+    for (size_t count = 5; count <= capacity; count++)
+        pyro_populator_follow(populator, block, count, capacity, MEGABYTE);
+    pyro_populator_follow(NULL, NULL, 0, 0, 1);
+    pyro_populator_stop(populator);
+    free(block);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sizes),
     cmocka_unit_test(test_populates),
+    cmocka_unit_test(test_follows_an_array),
     cmocka_unit_test(test_hostile_order),
 };
 

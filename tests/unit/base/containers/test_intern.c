@@ -134,10 +134,8 @@ static void test_without_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_ids_count_up),
-    cmocka_unit_test(test_digits),
-    cmocka_unit_test(test_ordered),
-    cmocka_unit_test(test_lengths_and_nuls),
+    cmocka_unit_test(test_ids_count_up),   cmocka_unit_test(test_digits),
+    cmocka_unit_test(test_ordered),        cmocka_unit_test(test_lengths_and_nuls),
     cmocka_unit_test(test_without_memory),
 };
 

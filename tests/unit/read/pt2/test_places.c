@@ -44,11 +44,12 @@ static pyro_buf make_program(size_t size)
     pyro_buf_adds(&json, "{\"graph_module\":{\"graph\":{\"inputs\":[{\"as_tensor\":{\"name\":"
                          "\"v0\"}}],\"outputs\":[],\"nodes\":[");
     for (int node = 0; node < NODES; node++) {
-        pyro_buf_addf(&json,
-                      "%s{\"target\":\"torch.ops.aten.relu.default\",\"inputs\":[{\"name\":\"self\","
-                      "\"arg\":{\"as_tensor\":{\"name\":\"v%d\"}}}],\"outputs\":[{\"as_tensor\":"
-                      "{\"name\":\"v%d\"}}],\"metadata\":{",
-                      node ? "," : "", node, node + 1);
+        pyro_buf_addf(
+            &json,
+            "%s{\"target\":\"torch.ops.aten.relu.default\",\"inputs\":[{\"name\":\"self\","
+            "\"arg\":{\"as_tensor\":{\"name\":\"v%d\"}}}],\"outputs\":[{\"as_tensor\":"
+            "{\"name\":\"v%d\"}}],\"metadata\":{",
+            node ? "," : "", node, node + 1);
         add_metadata(&json, node);
         pyro_buf_adds(&json, "}}");
     }
