@@ -284,7 +284,7 @@ pyrometer: tiny: the model type 'bert' has no decoding step with a cache
 [2]
 
 $ cd $TMP && echo '{"model_type": "blip-2", "text_config": {"model_type": "llama", "hidden_size": 64}}' > tiny/config.json && PATH=/none $(command -v pyrometer) cost tiny
-pyrometer: tiny: python3: no such program; install Python 3.11 or newer, or name one with --python
+pyrometer: tiny: the model type 'blip-2' is not one whose graph follows from its configuration; Python has to build it, and python3: no such program; install Python 3.11 or newer, or name one with --python
 [2]
 
 $ cd $TMP && echo '{"model_type": "qwen3", "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 100}' > tiny/config.json && pyrometer cost tiny
