@@ -118,7 +118,11 @@ SAME: dict[str, tuple[str, ...]] = {
     "qwen3_235b_a22b": ("Qwen3-235B-A22B-Instruct-2507", "Qwen3-235B-A22B-Thinking-2507"),
     "qwen3_30b_a3b": ("Qwen3-30B-A3B-Instruct-2507", "Qwen3-30B-A3B-Thinking-2507"),
     "qwen3_4b": ("Qwen3-4B-Instruct-2507", "Qwen3-4B-Thinking-2507"),
-    "qwen3_next_80b_a3b": ("Qwen3-Next-80B-A3B-Instruct", "Qwen3-Next-80B-A3B-Thinking"),
+    "qwen3_next_80b_a3b": (
+        "Qwen3-Next-80B-A3B-Instruct",
+        "Qwen3-Next-80B-A3B-Thinking",
+        "Qwen3-Coder-Next",
+    ),
     "regnet_x_16gf": ("regnetx_160",),
     "regnet_x_1_6gf": ("regnetx_016",),
     "regnet_x_32gf": ("regnetx_320",),

@@ -12,7 +12,9 @@ import zstandard
 _STORED = 0
 _ZSTD = 93
 _VERSION_NEEDED = 63
-_LEVEL = 19
+# Level 19 looks back 8 MiB, level 22 far more.
+_LEVEL, _LONG_LEVEL = 19, 22
+_LONG_BYTES = 1 << 23
 # 1 January 1980, midnight: the earliest time in a zip.
 _DOS_TIME, _DOS_DATE = 0, 0x21
 _UNIX = 3 << 8
@@ -21,7 +23,8 @@ _PLAIN_FILE = 0o100644 << 16
 
 def _compressed(data: bytes) -> tuple[int, bytes]:
     """The method and the bytes to store; uncompressed if zstd does not make them smaller."""
-    packed = zstandard.ZstdCompressor(level=_LEVEL).compress(data)
+    level = _LEVEL if len(data) <= _LONG_BYTES else _LONG_LEVEL
+    packed = zstandard.ZstdCompressor(level=level).compress(data)
     return (_ZSTD, packed) if len(packed) < len(data) else (_STORED, data)
 
 

@@ -25,6 +25,7 @@ from catalog import archive, models, skeleton
 from catalog.conditions import conditions
 from catalog.entry import Entry, Input, ties, unique_parameters
 from catalog.export import default_shapes, export_program
+from catalog.layer_names import named_by_layer
 from catalog.model import Model, Published
 from catalog.repeat_layers import repeated
 
@@ -141,6 +142,8 @@ def skeleton_of(model: Model, entry: Entry) -> tuple[bytes, dict]:
     if model.depth:
         depth = model.depth
         stripped = repeated(stripped, depth.prefix, depth.layers, depth.first, depth.period)
+    if model.layers:
+        stripped = named_by_layer(stripped, model.layers)
     extra = {
         "name": entry.name,
         "display_name": entry.display_name,

@@ -2,9 +2,11 @@
 
 import collections
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import nn
 
 from catalog import transformers_build
 from catalog.entry import Entry, Input
@@ -13,6 +15,8 @@ from catalog.model import Depth, Model, Published
 _LENGTH = 128
 _PAST = 1024
 _CACHE_AXES = ("batch", "heads", "past", "features")
+_CONVOLUTION_AXES = ("batch", "channel", "features")
+_STATE_AXES = ("batch", "heads", "features", "features")
 # Classes in which layers with full and with windowed attention alternate.
 _PERIODS = {"Gemma2ForCausalLM": 2, "Gemma3ForCausalLM": 6}
 # Path of the list of layers, by class.
@@ -35,13 +39,23 @@ _CHECKPOINT = "tensors in the checkpoint {}, weights that are shared counted onc
 
 @dataclasses.dataclass(frozen=True)
 class Cache:
-    """Sizes of a key-value cache; `most` limits the past tokens."""
+    """Sizes of a key-value cache; `most` limits the past tokens.
+
+    With `states`, only every `period`-th layer has keys and values. The others have the inputs of
+    their convolution, [channels, length], and the state of a linear attention,
+    [heads, keys, values].
+    """
 
     layers: int
     heads: int
     key_width: int
     value_width: int
     most: int | None = None
+    states: tuple[tuple[int, ...], tuple[int, ...]] | None = None
+    period: int = 1
+
+    def has_keys(self, layer: int) -> bool:
+        return layer % self.period == self.period - 1
 
 
 def _tokens(
@@ -72,7 +86,13 @@ def _cache_inputs(cache: Cache, dtype: torch.dtype) -> dict[str, list[Input]]:
         )
         return [one] * cache.layers
 
-    return {"past_keys": tensors(cache.key_width), "past_values": tensors(cache.value_width)}
+    keys, values = tensors(cache.key_width), tensors(cache.value_width)
+    for layer in range(cache.layers):
+        if cache.states and not cache.has_keys(layer):
+            inputs, state = cache.states
+            keys[layer] = Input((1, *inputs), dtype, dynamic=(0,), axes=_CONVOLUTION_AXES)
+            values[layer] = Input((1, *state), torch.float32, dynamic=(0,), axes=_STATE_AXES)
+    return {"past_keys": keys, "past_values": values}
 
 
 def decode_entry(entry: Entry, cache: Cache, vocabulary: int, dtype: torch.dtype) -> Entry:
@@ -80,7 +100,19 @@ def decode_entry(entry: Entry, cache: Cache, vocabulary: int, dtype: torch.dtype
     return dataclasses.replace(
         entry,
         build=lambda: transformers_build.with_cache_inputs(entry.build()),
+        plain=None,
         arguments={"input_ids": _tokens(vocabulary, 1, (0,)), **_cache_inputs(cache, dtype)},
+    )
+
+
+def _plain(
+    class_name: str, config: tuple[str, dict[str, Any]], dtype: torch.dtype
+) -> Callable[[], nn.Module] | None:
+    """For classes that run other operators in an export, a builder that runs the same."""
+    if class_name != "Qwen3NextForCausalLM":
+        return None
+    return lambda: transformers_build.as_exported(
+        transformers_build.build(class_name, config, dtype)
     )
 
 
@@ -98,8 +130,12 @@ def language_model(
     period: int = 1,
     length: int = _LENGTH,
     positions: int | None = None,
+    named: bool = False,
 ) -> Model:
-    """A model of a configuration; `positions` is the maximum sequence length, if limited."""
+    """A model of a configuration.
+
+    `positions` is the maximum sequence length, if limited; `named` numbers values per layer.
+    """
     class_name, config_name = kind
     vocabulary = options.get("vocab_size", 50257)
     entry = Entry(
@@ -114,6 +150,7 @@ def language_model(
             "use_cache": False,
         },
         by_name=True,
+        plain=_plain(class_name, (config_name, options), dtype),
     )
     option = "n_layer" if "n_layer" in options else "num_hidden_layers"
     layers = options[option]
@@ -139,7 +176,8 @@ def language_model(
     if (layers - first) % period == 0 and layers > first + 3 * period:
         depth = Depth(_LAYERS[class_name], layers, with_layers, first, period)
     decode = decode_entry(entry, cache, vocabulary, dtype) if cache else None
-    return Model(entry, "language model", published, decode, depth=depth)
+    path = _LAYERS[class_name] if named else None
+    return Model(entry, "language model", published, decode, depth=depth, layers=path)
 
 
 def _options_text(options: dict[str, Any]) -> str:

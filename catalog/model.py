@@ -55,6 +55,8 @@ class Model:
 
     `decode` runs the same weights for one new token with a key-value cache. `variants` are models
     of the same builder by image size. `same_as` names a model that differs only in its weights.
+    `layers` is the path of layers that are too different to be copied, but similar enough to have
+    similar names.
     """
 
     entry: Entry
@@ -64,6 +66,7 @@ class Model:
     variants: tuple[tuple[int, str], ...] = ()
     same_as: str | None = None
     depth: Depth | None = None
+    layers: str | None = None
 
     @property
     def name(self) -> str:

@@ -9,24 +9,24 @@ import copy
 import re
 from typing import Any
 
-_VALUES = ("tensor_values", "sym_int_values", "sym_float_values", "sym_bool_values")
+VALUES = ("tensor_values", "sym_int_values", "sym_float_values", "sym_bool_values")
 
 
-def _renamed(value: Any, names: dict[str, str]) -> Any:
+def renamed(value: Any, names: dict[str, str]) -> Any:
     """A value of a program with the names of tensors and sizes replaced."""
     if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
+        return [renamed(item, names) for item in value]
     if not isinstance(value, dict):
         return value
     return {
         key: names.get(item, item)
         if key in ("name", "as_name") and isinstance(item, str)
-        else _renamed(item, names)
+        else renamed(item, names)
         for key, item in value.items()
     }
 
 
-def _outputs(node: dict) -> list[str]:
+def outputs_of(node: dict) -> list[str]:
     """The names of a node's outputs."""
     found = []
 
@@ -101,10 +101,10 @@ class _Repeater:
         return {
             "target": node["target"],
             "inputs": [
-                {"name": given["name"], "arg": _renamed(given["arg"], names)}
+                {"name": given["name"], "arg": renamed(given["arg"], names)}
                 for given in node["inputs"]
             ],
-            "outputs": _renamed(node["outputs"], names),
+            "outputs": renamed(node["outputs"], names),
             "metadata": {"nn_module_stack": self.shifted(stack, by)} if stack else {},
         }
 
@@ -117,7 +117,7 @@ class _Repeater:
 
     def unit_names(self, unit: int, begin: int, end: int) -> list[str]:
         """The names of a unit's values: outputs of its nodes, then its weights and cache."""
-        made = [name for node in self.graph["nodes"][begin:end] for name in _outputs(node)]
+        made = [name for node in self.graph["nodes"][begin:end] for name in outputs_of(node)]
         return made + [self.spec_name(self.specs[index]) for index in self.inputs_of_unit(unit)]
 
     def is_same_name(self, one: str, other: str, moved: dict[str, str]) -> bool:
@@ -146,7 +146,7 @@ class _Repeater:
         )
 
     def sizes(self, name: str) -> list[Any]:
-        return [self.graph.get(kind, {}).get(name) for kind in _VALUES]
+        return [self.graph.get(kind, {}).get(name) for kind in VALUES]
 
     def check_alike(self, second: list[str], third: list[str], spans: tuple[int, int, int]) -> None:
         """The third unit must be the second, moved on by one unit."""
@@ -179,8 +179,8 @@ class _Repeater:
         for key, value in moved.items():
             if key.endswith("_name") and isinstance(value, str):
                 moved[key] = self.shifted(value, by)
-        moved = {"arg": _renamed(body["arg"], names), **moved}
-        return {kind: moved}, _renamed(self.graph["inputs"][index], names)
+        moved = {"arg": renamed(body["arg"], names), **moved}
+        return {kind: moved}, renamed(self.graph["inputs"][index], names)
 
     def names_of(self, third: list[str], unit: int) -> dict[str, str]:
         """Names of the third unit's values in a later unit."""
@@ -210,14 +210,14 @@ class _Repeater:
             nodes += [self.node_shifted(node, names, by) for node in template]
             for index in self.inputs_of_unit(2):
                 inputs.setdefault(index, []).append(self.add_spec(index, current, by))
-            for kind in _VALUES:
+            for kind in VALUES:
                 values = self.graph.get(kind, {})
                 values.update({new: values[old] for old, new in current.items() if old in values})
             previous = dict(zip(second, current.values(), strict=True))
         last = dict(zip(third, previous.values(), strict=True))
         tail = [self.node_shifted(node, last, 0) for node in self.graph["nodes"][end:]]
         self.graph["nodes"] = nodes + tail
-        self.graph["outputs"] = _renamed(self.graph["outputs"], last)
+        self.graph["outputs"] = renamed(self.graph["outputs"], last)
         self.insert_inputs(inputs)
         return self.program
 

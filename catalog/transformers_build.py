@@ -1,7 +1,9 @@
 """Builds models of the transformers library from configurations, without downloading weights."""
 
 import importlib.util
+import sys
 import types
+from unittest import mock
 
 import numpy as np
 import torch
@@ -9,14 +11,23 @@ from torch import nn
 
 from pyrometer._helper import torchvision_ops
 
+# The function by which models of transformers learn that they are exported.
+_IS_EXPORTING = "is_torchdynamo_exporting"
 
-def _move_parameters(module: nn.Module) -> None:
-    """Moves parameters to the default device: torch.Tensor() in a constructor ignores it."""
+
+def move_parameters(module: nn.Module) -> None:
+    """Moves parameters to the default device: torch.Tensor() in a constructor ignores it.
+
+    Shared parameters stay shared, frozen ones stay frozen.
+    """
     device = torch.get_default_device()
+    moved: dict[nn.Parameter, nn.Parameter] = {}
     for owner in module.modules():
         for name, parameter in owner._parameters.items():
             if parameter is not None and parameter.device != device:
-                owner._parameters[name] = nn.Parameter(parameter.to(device))
+                if parameter not in moved:
+                    moved[parameter] = nn.Parameter(parameter.to(device), parameter.requires_grad)
+                owner._parameters[name] = moved[parameter]
 
 
 def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Module:
@@ -37,7 +48,7 @@ def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Mod
     finally:
         torch.set_default_dtype(previous)
     module.tie_weights()
-    _move_parameters(module)
+    move_parameters(module)
     if hasattr(module, "shared"):
         # Encoder and decoder share one embedding, whether or not the output shares it, too.
         module.set_input_embeddings(module.shared)
@@ -47,17 +58,52 @@ def build(class_name: str, config, dtype: torch.dtype = torch.float32) -> nn.Mod
     return module
 
 
+def as_exported(module: nn.Module) -> nn.Module:
+    """Gives a module the forward of its export.
+
+    transformers solves triangular systems by one operator when a model runs, and row by row when
+    it is exported.
+    """
+
+    def forward(self, **arguments):
+        with mock.patch.object(sys.modules[type(self).__module__], _IS_EXPORTING, lambda: True):
+            return type(self).forward(self, **arguments)
+
+    module.forward = types.MethodType(forward, module)
+    return module
+
+
+def _cache_layer(keys: torch.Tensor, values: torch.Tensor):
+    """One layer of a cache; sets the tensors directly, because Cache.update would copy them."""
+    from transformers.cache_utils import DynamicLayer
+
+    layer = DynamicLayer()
+    layer.keys, layer.values = keys, values
+    layer.dtype, layer.device, layer.is_initialized = keys.dtype, keys.device, True
+    return layer
+
+
+def _state_layer(inputs: torch.Tensor, state: torch.Tensor):
+    """One layer of linear attention: the last inputs of its convolution, and its state."""
+    from transformers.cache_utils import LinearAttentionLayer
+
+    layer = LinearAttentionLayer()
+    layer.conv_states[0], layer.recurrent_states[0] = inputs, state
+    layer.is_conv_states_initialized[0] = layer.is_recurrent_states_initialized[0] = True
+    layer.has_previous_state[0] = True
+    layer.dtype, layer.device = inputs.dtype, inputs.device
+    return layer
+
+
 def _decode(self, input_ids, past_keys, past_values):
     """One forward of new tokens with a cache of earlier keys and values."""
-    from transformers.cache_utils import DynamicCache, DynamicLayer
+    from transformers.cache_utils import DynamicCache
 
     cache = DynamicCache()
-    for keys, values in zip(past_keys, past_values, strict=True):
-        # Sets the tensors directly, because Cache.update would copy them.
-        layer = DynamicLayer()
-        layer.keys, layer.values = keys, values
-        layer.dtype, layer.device, layer.is_initialized = keys.dtype, keys.device, True
-        cache.layers.append(layer)
+    kinds = getattr(self.config, "layer_types", None) or [""] * len(past_keys)
+    for kind, keys, values in zip(kinds, past_keys, past_values, strict=False):
+        make = _state_layer if kind == "linear_attention" else _cache_layer
+        cache.layers.append(make(keys, values))
     outputs = type(self).forward(self, input_ids=input_ids, past_key_values=cache, use_cache=True)
     return outputs.logits
 

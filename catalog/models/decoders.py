@@ -182,6 +182,7 @@ def _gemma3n() -> list[Model]:
             Cache(20, 2, 256, 256, 511),
             first=20,
             period=5,
+            named=True,
         )
     ]
 

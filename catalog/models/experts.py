@@ -60,14 +60,19 @@ def _qwen() -> list[Model]:
             "Qwen/Qwen3-235B-A22B",
         ),
     ]
+    # The checkpoints of Qwen3-Next hold a block more, which predicts a second token.
+    source = (
+        "tensors in the checkpoint Qwen/Qwen3-Coder-Next, which has the same architecture; "
+        "Qwen/Qwen3-Next-80B-A3B-Instruct has 81,324,862,720 with its block for a second token"
+    )
     following = language_model(
         "qwen3_next_80b_a3b",
         "Qwen3-Next 80B-A3B",
         "qwen",
         ("Qwen3NextForCausalLM", "Qwen3NextConfig"),
         decoder(2048, 5120, 48, 16, 2, 151936, head_dim=256),
-        Published(80_000_000_000, "the name of the model (80B, rounded)", 1_000_000_000),
-        None,
+        Published(79674391296, source),
+        Cache(48, 2, 256, 256, states=((8192, 4), (32, 128, 128)), period=4),
         dynamic=(0,),
         period=4,
     )

@@ -122,7 +122,8 @@ def _rwkv() -> list[Model]:
             torch.float32,
             (0,),
             period=6,
-            length=32,
+            length=16,
+            named=True,
         )
     ]
 

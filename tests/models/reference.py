@@ -73,7 +73,7 @@ def _run(entry: Entry, which: str, new_counter):
         if entry.device != "meta" or "meta" not in str(error):
             raise
     with FakeTensorMode(), torch.device("cpu"):
-        module = entry.build().eval()
+        module = (entry.plain or entry.build)().eval()
         args, kwargs = entry.example(which, device="cpu")
         with _no_hidden_paths(), _checks(entry, args, kwargs), new_counter() as counter:
             module(*args, **kwargs)

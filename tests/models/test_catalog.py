@@ -13,7 +13,8 @@ pytest.importorskip("zstandard")
 import torch
 import verify_catalog
 
-from catalog import archive, build, models
+from catalog import archive, build, models, transformers_build
+from catalog.entry import ties, unique_parameters
 
 SKELETONS = verify_catalog.SKELETONS
 INDEX = SKELETONS.parent / "index.json"
@@ -75,6 +76,22 @@ def test_what_is_refused_raises_on_real_values(name, most, options):
         model, model.entry, lambda given: verify_catalog.with_sizes(given, {(0, 1): most + 1})
     )
     assert str(meta).startswith("IndexError")
+
+
+def test_moved_parameters_stay_shared_and_frozen():
+    table = torch.nn.Embedding(4, 3)
+    head = torch.nn.Linear(3, 4, bias=False)
+    head.weight = table.weight
+    module = torch.nn.Sequential(table, head, torch.nn.Linear(3, 4))
+    module[2].bias.requires_grad_(False)
+    with torch.device("meta"):
+        transformers_build.move_parameters(module)
+    assert ties(module) == {"1.weight": "0.weight"}
+    assert unique_parameters(module) == 4 * 3 + 4 * 3 + 4
+    assert {name for name, given in module.named_parameters() if not given.requires_grad} == {
+        "2.bias"
+    }
+    assert all(given.is_meta for given in module.parameters())
 
 
 def test_families_are_names():

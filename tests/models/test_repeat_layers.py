@@ -4,6 +4,7 @@ import copy
 
 import pytest
 
+from catalog.layer_names import named_by_layer
 from catalog.program import Program
 from catalog.repeat_layers import repeated
 
@@ -91,3 +92,20 @@ def test_layers_that_differ_are_refused():
     changed["graph_module"]["graph"]["tensor_values"]["blocks_2_linear"]["dtype"] = 6
     with pytest.raises(ValueError, match="differ in size"):
         repeated(changed, "blocks", 8)
+
+
+def test_values_are_named_by_layer():
+    before = stacked(3)
+    named = named_by_layer(before, "blocks")
+    assert renumbered(named) == renumbered(before)
+    nodes = named["graph_module"]["graph"]["nodes"]
+    made = [node["outputs"][0]["as_tensor"]["name"] for node in nodes]
+    assert made == ["first", *(f"l{i}_blocks_{i}_linear_0" for i in range(3)), "last"]
+
+
+def test_a_name_of_a_layer_that_is_taken_is_an_error():
+    program = stacked(1)
+    values = program["graph_module"]["graph"]["tensor_values"]
+    values["l0_blocks_0_linear_0"] = values["x"]
+    with pytest.raises(ValueError, match="outside of the layers"):
+        named_by_layer(program, "blocks")

@@ -22,6 +22,10 @@ static void test_ids_of_the_same_architecture_are_found(void **state)
         {"EleutherAI/pythia-1.4b-deduped", "pythia_1_4b"},
         {"hf.co/openai/whisper-tiny", "whisper_tiny"},
         {"openai/whisper-tiny@main", "whisper_tiny"},
+        {"google/gemma-3n-E4B-it", "gemma3n_e4b"},
+        {"RWKV/rwkv-4-169m-pile", "rwkv_4_169m"},
+        {"Qwen/Qwen3-Next-80B-A3B-Instruct", "qwen3_next_80b_a3b"},
+        {"Qwen/Qwen3-Coder-Next", "qwen3_next_80b_a3b"},
     };
 
     (void)state;
