@@ -1,7 +1,8 @@
 /* Makes room in the columns of a trace, and frees what is left of it when all rows are there. */
-#include "base/pages.h"
-#include "trace/kineto/scanner.h"
+#include "trace/trace.h"
 
+#include "base/containers/buf.h"
+#include "base/pages.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,12 +43,11 @@ static bool put_items(void *place, void *items)
 
 /* Above this size the last large page of each column is a small part of it. */
 #define WHOLLY_LARGE_BYTES ((size_t)16 << 20)
-#define LARGE_PAGE_BYTES ((size_t)2 << 20)
 
 /*
  * The first rows are reserved by an estimate that is often twice what comes. Half of that, to the
  * nearest large page, goes into large pages: a large page costs a third of the small ones that it
- * replaces. What the last one has too much is freed by pyro_trace_trim().
+ * replaces. pyro_trace_trim() frees the rest of the last one.
  */
 static bool grow_column(const column *column, size_t old_rows, size_t rows)
 {
@@ -55,7 +55,7 @@ static bool grow_column(const column *column, size_t old_rows, size_t rows)
     if (old_rows || items_at(column->place))
         return pyro_grow(column->place, &old_rows, rows, column->row_bytes);
     if (bytes < WHOLLY_LARGE_BYTES)
-        filled_bytes = (bytes / 2 + LARGE_PAGE_BYTES / 2) & ~(LARGE_PAGE_BYTES - 1);
+        filled_bytes = (bytes / 2 + PYRO_LARGE_PAGE_BYTES / 2) & ~(PYRO_LARGE_PAGE_BYTES - 1);
     return put_items(column->place, pyro_alloc_pages_partly(bytes, filled_bytes));
 }
 

@@ -216,6 +216,15 @@ struct pyro_trace {
     size_t warning_count, warning_capacity;
 };
 
+/* An empty trace for a file of this name; NULL when memory is out. */
+pyro_trace *pyro_trace_new(const char *file);
+/* Frees the columns and side tables, not the texts. */
+void pyro_trace_free_rows(pyro_trace *trace);
+/* Frees the memory of rows that are only reserved; false when memory is out. */
+bool pyro_trace_trim(pyro_trace *trace);
+/* Reserves this many rows in all columns; false when memory is out. */
+bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
+
 /* Notes that code reads: what could not be recorded; where ops are, or "missing". */
 #define PYRO_NOTE_MISSING "missing"
 #define PYRO_MISSING_STORAGES \

@@ -215,14 +215,6 @@ uint8_t pyro_kineto_category(const char *text, size_t length);
 bool pyro_kineto_store(pyro_kineto_scanner *scanner);
 /* Reads the args of a counter: its series and their values. Skips any other value. */
 const char *pyro_kineto_counter_values(pyro_kineto_scanner *scanner, const char *at);
-/* An empty trace for a file of this name; NULL when memory is out. */
-pyro_trace *pyro_trace_new(const char *file);
-/* Frees the columns and side tables, not the texts. */
-void pyro_trace_free_rows(pyro_trace *trace);
-/* Frees the memory of rows that are only reserved; false when memory is out. */
-bool pyro_trace_trim(pyro_trace *trace);
-/* Reserves this many rows in all columns; false when memory is out. */
-bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
 /* The track for all events beyond the largest number of tracks; it belongs to no device. */
 #define PYRO_LAST_TRACK UINT16_MAX
 /* The track's index; PYRO_LAST_TRACK when there are too many, PYRO_NO_ID when memory is out. */

@@ -1,5 +1,5 @@
 /* Columns of a trace: growth and trimming. */
-#include "trace/kineto/scanner.h"
+#include "trace/trace.h"
 #include "unit.h"
 
 /* Fills the rows up to a number with their own numbers. */
