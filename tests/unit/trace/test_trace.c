@@ -277,14 +277,9 @@ static void test_progress(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_errors),
-    cmocka_unit_test(test_recognised),
-    cmocka_unit_test(test_counts),
-    cmocka_unit_test(test_packed),
-    cmocka_unit_test(test_threads),
-    cmocka_unit_test(test_shared),
-    cmocka_unit_test(test_pipe),
-    cmocka_unit_test(test_progress),
+    cmocka_unit_test(test_errors), cmocka_unit_test(test_recognised), cmocka_unit_test(test_counts),
+    cmocka_unit_test(test_packed), cmocka_unit_test(test_threads),    cmocka_unit_test(test_shared),
+    cmocka_unit_test(test_pipe),   cmocka_unit_test(test_progress),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
