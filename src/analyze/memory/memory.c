@@ -110,7 +110,6 @@ static void update_peak(pyro_memory_state *state, pyro_memory_track *device,
     }
     if (is_before || detail->total_reserved > row->peak_reserved_bytes)
         row->peak_reserved_bytes = detail->total_reserved;
-    device->points += !is_before;
 }
 
 /* What was live then is what a user asks for; a later failure replaces an earlier one. */
@@ -154,7 +153,9 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     if (device->live_bytes < device->lowest_bytes)
         device->lowest_bytes = device->live_bytes;
     update_peak(state, device, context, detail, time);
-    if (pyro_context_in_step(context, time) && !detail->is_held) {
+    bool is_in_step = pyro_context_in_step(context, time);
+    device->points += is_in_step;
+    if (is_in_step && !detail->is_held) {
         device->row.allocations += detail->bytes > 0;
         device->row.frees += detail->bytes < 0;
         if (detail->bytes > 0 && device->row.allocated_bytes <= INT64_MAX - detail->bytes)

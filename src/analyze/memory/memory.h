@@ -19,7 +19,7 @@ typedef struct pyro_memory_track {
     pyro_memory_device row;
     int64_t live_bytes; /* as the allocator says, else the sum of what was seen */
     int64_t lowest_bytes; /* of a sum: below 0 when blocks of before the trace were freed */
-    size_t events, points; /* seen, and of those in the time that is looked at */
+    size_t events, points; /* seen, and of those the points of the curve: in the requested step */
     size_t peak; /* index of the event that reached it */
     size_t failed_at; /* number of events before the last failed allocation */
     size_t next_end; /* first window end that was not sampled */

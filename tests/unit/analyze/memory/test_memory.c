@@ -160,10 +160,37 @@ static void test_long_curve_keeps_its_peak(void **state)
     maker_end(&maker);
 }
 
+/* The device runs behind the host: a step's allocations come before the time that it takes there. */
+static void test_curve_of_a_step_on_the_device(void **state)
+{
+    enum { STEPS = 4, STEP_NS = 100000, EVENTS = 3000 };
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    for (int step = 0; step < STEPS; step++) {
+        int64_t start = (int64_t)step * STEP_NS;
+        maker_step(&maker, step, start, STEP_NS);
+        maker_kernel(&maker, "gemm", start + STEP_NS * 7 / 10, STEP_NS * 6 / 10, start + 10);
+        for (int i = 0; step == 1 && i < EVENTS; i++)
+            maker_memory(&maker, 1, start + 20 + i * 20, 0x1000 + i / 2, i % 2 ? -8 : 8,
+                         i % 2 ? 0 : 8);
+    }
+    pyro_analysis_options options = {.step = 1};
+    const pyro_analysis *analysis = maker_analyze(&maker, &options);
+    assert_true(analysis->steps_on_device);
+    const pyro_memory_device *device = &analysis->memory[0];
+    assert_true(device->curve_count > 1000 && device->curve_count <= 2000);
+    assert_int_equal(device->curve[0].time_ns, MAKER_BASE_NS + STEP_NS + 20);
+    maker_end(&maker);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_peak_and_holders),          cmocka_unit_test(test_without_totals),
-    cmocka_unit_test(test_without_addresses),         cmocka_unit_test(test_growth),
+    cmocka_unit_test(test_peak_and_holders),
+    cmocka_unit_test(test_without_totals),
+    cmocka_unit_test(test_without_addresses),
+    cmocka_unit_test(test_growth),
     cmocka_unit_test(test_long_curve_keeps_its_peak),
+    cmocka_unit_test(test_curve_of_a_step_on_the_device),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
