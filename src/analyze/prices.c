@@ -115,9 +115,10 @@ static uint32_t find_kind(pricer *p, uint32_t name, const pyro_op_detail *detail
 static bool find_kinds(pricer *p, uint32_t *kind_of_op)
 {
     const pyro_trace *trace = p->trace;
-    for (size_t event = 0; event < trace->count; event++) {
+    for (size_t event = pyro_trace_next_op(trace, 0); event < trace->count;
+         event = pyro_trace_next_op(trace, event + 1)) {
         uint32_t detail = trace->detail[event];
-        if (trace->category[event] != PYRO_EVENT_OP || detail == PYRO_NO_ID)
+        if (detail == PYRO_NO_ID)
             continue;
         kind_of_op[detail] = find_kind(p, trace->name[event], &trace->ops[detail]);
         if (!kind_of_op[detail])

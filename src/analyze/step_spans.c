@@ -48,7 +48,8 @@ static void find_computing_tracks(span_search *search)
 {
     const pyro_trace *trace = search->context->trace;
     const pyro_joins *joins = search->context->joins;
-    for (uint32_t event = 0; event < trace->count; event++)
+    for (size_t event = pyro_trace_next_work(trace, 0); event < trace->count;
+         event = pyro_trace_next_work(trace, event + 1))
         if (trace->category[event] == PYRO_EVENT_KERNEL &&
             joins->bucket[event] != PYRO_BUCKET_COLLECTIVE)
             search->computes[trace->track[event]] = true;
@@ -63,9 +64,9 @@ static void find_device_times(span_search *search)
     for (size_t i = 0; i < joins->step_count; i++)
         search->steps[i] = (device_step){INT64_MAX, INT64_MIN};
     search->before_ns = INT64_MIN;
-    for (uint32_t event = 0; event < trace->count; event++) {
-        if (!pyro_event_is_device_work(trace->category[event]) ||
-            !search->computes[trace->track[event]])
+    for (size_t event = pyro_trace_next_work(trace, 0); event < trace->count;
+         event = pyro_trace_next_work(trace, event + 1)) {
+        if (!search->computes[trace->track[event]])
             continue;
         uint32_t launch = joins->launch[event];
         int64_t start_ns = trace->start_ns[event], end_ns = pyro_event_end_ns(trace, event);

@@ -65,12 +65,19 @@ static bool may_wait(pyro_analysis_context *context, uint32_t event)
             strncmp(pyro_event_name(context->trace, event), "FSDP::", 6) == 0);
 }
 
+static size_t next_range(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_OP, PYRO_EVENT_ANNOTATION);
+}
+
 /* An op around a wait does not count as compute; the ops inside it do. */
 static void mark_holders(training_state *state, pyro_analysis_context *context)
 {
-    for (uint32_t event = 0; event < context->trace->count; event++) {
-        uint32_t holder = event;
-        if (!may_wait(context, event))
+    const pyro_trace *trace = context->trace;
+    for (size_t event = next_range(trace, 0); event < trace->count;
+         event = next_range(trace, event + 1)) {
+        uint32_t holder = (uint32_t)event;
+        if (!may_wait(context, holder))
             continue;
         while (holder != PYRO_NO_EVENT && !is_held(state, holder)) {
             state->holds[holder >> 3] |= (uint8_t)(1u << (holder & 7));

@@ -266,6 +266,44 @@ static inline size_t pyro_trace_next(const pyro_trace *trace, size_t from, uint8
     return found ? (size_t)(found - trace->category) : trace->count;
 }
 
+/* The same for all categories from `first` to `last`. Most events of a trace with stacks are frames, so
+ * it looks at eight events at once. */
+static inline size_t pyro_trace_next_of(const pyro_trace *trace, size_t from, uint8_t first,
+                                        uint8_t last)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), top_bits = ones << 7;
+    const uint8_t *category = trace->category;
+    for (uint64_t eight; from + sizeof eight <= trace->count; from += sizeof eight) {
+        memcpy(&eight, category + from, sizeof eight);
+        /* These sums set a byte's top bit from `first` on, and behind `last`. Categories are small
+         * numbers: no byte carries into the next one. */
+        uint64_t reached = eight + ones * (0x80u - first), passed = eight + ones * (0x7fu - last);
+        if (reached & ~passed & top_bits)
+            break;
+    }
+    while (from < trace->count && (uint8_t)(category[from] - first) > last - first)
+        from++;
+    return from;
+}
+
+/* The next device work. */
+static inline size_t pyro_trace_next_work(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_KERNEL, PYRO_EVENT_MEMSET);
+}
+
+/* The next call of a runtime or driver. */
+static inline size_t pyro_trace_next_call(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_RUNTIME, PYRO_EVENT_DRIVER);
+}
+
+/* The next op; pyro_trace_next() is for what is rare. */
+static inline size_t pyro_trace_next_op(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_OP, PYRO_EVENT_OP);
+}
+
 static inline int64_t pyro_event_end_ns(const pyro_trace *trace, size_t event)
 {
     return trace->start_ns[event] + trace->duration_ns[event];

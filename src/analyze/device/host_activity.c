@@ -9,9 +9,9 @@ static void count_events(const pyro_analysis_context *context, uint32_t *counts)
 {
     const pyro_trace *trace = context->trace;
     bool has_launches = false;
-    for (size_t i = 0; i < trace->count; i++) {
-        uint32_t launch = pyro_event_is_device_work(trace->category[i]) ? context->joins->launch[i]
-                                                                        : PYRO_NO_EVENT;
+    for (size_t i = pyro_trace_next_work(trace, 0); i < trace->count;
+         i = pyro_trace_next_work(trace, i + 1)) {
+        uint32_t launch = context->joins->launch[i];
         if (launch == PYRO_NO_EVENT)
             continue;
         counts[trace->track[launch]]++;

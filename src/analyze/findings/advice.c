@@ -192,13 +192,13 @@ static bool is_call(const pyro_trace *trace, uint32_t event)
                                       trace->category[event] == PYRO_EVENT_DRIVER);
 }
 
-/* A call of over a millisecond that neither waits for the device nor copies. */
+/* Whether a call takes over a millisecond, and neither waits for the device nor copies. */
 static bool is_long_call(const pyro_finder *finder, uint32_t event)
 {
     enum { LONG_CALL_NS = 1000000 };
     pyro_analysis_context *context = finder->context;
     const pyro_trace *trace = context->trace;
-    return trace->duration_ns[event] >= LONG_CALL_NS && is_call(trace, event) &&
+    return trace->duration_ns[event] >= LONG_CALL_NS &&
            !is_call(trace, context->joins->parent[event]) &&
            !(pyro_context_traits(context, event) & PYRO_TRAIT_SYNC) &&
            !strstr(pyro_event_name(trace, event), "Memcpy") && pyro_finder_wants(finder, event);
@@ -213,8 +213,9 @@ static bool has_first_calls(const pyro_finder *finder)
     int64_t long_ns = 0, most_ns = 0;
     int64_t *of_window = pyro_arena_array(context->scratch, context->window_count + 1,
                                           sizeof *of_window);
-    for (uint32_t i = 0; of_window && i < trace->count; i++) {
-        if (!is_long_call(finder, i))
+    for (size_t i = pyro_trace_next_call(trace, 0); of_window && i < trace->count;
+         i = pyro_trace_next_call(trace, i + 1)) {
+        if (!is_long_call(finder, (uint32_t)i))
             continue;
         int64_t *sum = &of_window[pyro_context_window_at(context, trace->start_ns[i])];
         *sum = pyro_add_ns(*sum, trace->duration_ns[i]);

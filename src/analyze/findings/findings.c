@@ -53,12 +53,12 @@ static bool list_events(pyro_finder *finder)
     finder->work = pyro_arena_array(context->scratch, work + 1, sizeof *finder->work);
     if (!finder->ops || !finder->work)
         return false;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] == PYRO_EVENT_OP)
-            finder->ops[finder->op_count++] = i;
-        else if (pyro_event_is_device_work(trace->category[i]))
-            finder->work[finder->work_count++] = i;
-    }
+    for (size_t i = pyro_trace_next_op(trace, 0); i < trace->count;
+         i = pyro_trace_next_op(trace, i + 1))
+        finder->ops[finder->op_count++] = (uint32_t)i;
+    for (size_t i = pyro_trace_next_work(trace, 0); i < trace->count;
+         i = pyro_trace_next_work(trace, i + 1))
+        finder->work[finder->work_count++] = (uint32_t)i;
     return true;
 }
 

@@ -266,12 +266,10 @@ static int64_t count_waits(const pyro_finder *finder)
 {
     const pyro_trace *trace = finder->context->trace;
     int64_t calls = 0;
-    for (uint32_t i = 0; i < trace->count; i++) {
-        bool is_call = trace->category[i] == PYRO_EVENT_RUNTIME ||
-                       trace->category[i] == PYRO_EVENT_DRIVER;
-        calls += is_call && pyro_context_traits(finder->context, i) & PYRO_TRAIT_SYNC &&
-                 pyro_finder_wants(finder, i);
-    }
+    for (size_t i = pyro_trace_next_call(trace, 0); i < trace->count;
+         i = pyro_trace_next_call(trace, i + 1))
+        calls += pyro_context_traits(finder->context, (uint32_t)i) & PYRO_TRAIT_SYNC &&
+                 pyro_finder_wants(finder, (uint32_t)i);
     return calls;
 }
 

@@ -70,14 +70,16 @@ static int find_candidates(pyro_join_state *state, candidates *all)
     bool *has_forward = calloc(trace->track_count + 1, sizeof *has_forward);
     if (!has_forward)
         return pyro_fail_memory(state->error);
-    for (uint32_t i = 0; i < trace->count; i++) {
-        const pyro_op_detail *detail = pyro_join_op_detail(trace, i);
+    for (size_t i = pyro_trace_next_op(trace, 0); i < trace->count;
+         i = pyro_trace_next_op(trace, i + 1)) {
+        uint32_t op = (uint32_t)i;
+        const pyro_op_detail *detail = pyro_join_op_detail(trace, op);
         if (!detail || detail->sequence == PYRO_NO_SEQUENCE)
             continue;
-        if (is_backward_op(state, i, detail))
-            thread_of(state, i, detail, true);
+        if (is_backward_op(state, op, detail))
+            thread_of(state, op, detail, true);
         else
-            has_forward[trace->track[i]] = true;
+            has_forward[trace->track[op]] = true;
     }
     for (size_t i = 0; i < trace->track_count && all->count < MOST_CANDIDATES; i++)
         if (has_forward[i])

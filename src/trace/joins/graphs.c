@@ -295,9 +295,9 @@ static bool has_graphs(pyro_graphs *graphs)
     for (size_t i = 0; i < trace->kernel_count; i++)
         if (trace->kernels[i].graph_node)
             return true;
-    for (uint32_t event = 0; event < trace->count; event++)
-        if (is_call(trace->category[event]) &&
-            pyro_graph_call_kind(graphs, event) == PYRO_CALL_GRAPH_LAUNCH)
+    for (size_t event = pyro_trace_next_call(trace, 0); event < trace->count;
+         event = pyro_trace_next_call(trace, event + 1))
+        if (pyro_graph_call_kind(graphs, (uint32_t)event) == PYRO_CALL_GRAPH_LAUNCH)
             return true;
     return false;
 }

@@ -86,6 +86,12 @@ static uint32_t owner_of(const pyro_trace *trace, const pyro_joins *joins, size_
     return origin != PYRO_MAP_NONE ? origin : joins->launch[event];
 }
 
+/* Device work, and waits on the device. */
+static size_t next_on_device(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_KERNEL, PYRO_EVENT_SYNC);
+}
+
 /* Copies call, op and phase of that event to the device work. */
 static void join_device_work(void *data, unsigned part)
 {
@@ -93,17 +99,15 @@ static void join_device_work(void *data, unsigned part)
     const pyro_trace *trace = state->trace;
     pyro_joins *joins = state->joins;
     size_t end = pyro_part_begin(trace->count, part + 1, state->parts);
-    for (size_t i = pyro_part_begin(trace->count, part, state->parts); i < end; i++) {
-        uint8_t category = trace->category[i];
-        if (!pyro_event_is_device_work(category) && category != PYRO_EVENT_SYNC)
-            continue;
+    for (size_t i = next_on_device(trace, pyro_part_begin(trace->count, part, state->parts));
+         i < end; i = next_on_device(trace, i + 1)) {
         uint32_t owner = owner_of(trace, joins, i);
         if (owner != PYRO_NO_EVENT) {
             joins->op[i] = joins->op[owner];
             joins->call[i] = joins->call[owner];
             joins->phase[i] = joins->phase[owner];
         }
-        if (category != PYRO_EVENT_SYNC)
+        if (trace->category[i] != PYRO_EVENT_SYNC)
             joins->bucket[i] = (uint8_t)bucket_of(joins, (uint32_t)i);
     }
 }

@@ -51,21 +51,30 @@ static bool is_launched(uint8_t category)
     return pyro_event_is_device_work(category) || category == PYRO_EVENT_SYNC;
 }
 
+/* Launches and what they launch are neighbours among the categories. */
+static bool is_linked(uint8_t category)
+{
+    return category >= PYRO_EVENT_RUNTIME && category <= PYRO_EVENT_SYNC;
+}
+
+static size_t next_linked(const pyro_trace *trace, size_t from)
+{
+    return pyro_trace_next_of(trace, from, PYRO_EVENT_RUNTIME, PYRO_EVENT_SYNC);
+}
+
 /* Collects all events with a correlation, in order of time. */
 static bool gather(const pyro_trace *trace, const uint32_t *by_time, entries *all)
 {
     size_t count = 0;
-    for (size_t i = 0; i < trace->count; i++)
-        count += trace->correlation[i] &&
-                 (is_launch(trace->category[i]) || is_launched(trace->category[i]));
+    for (size_t i = next_linked(trace, 0); i < trace->count; i = next_linked(trace, i + 1))
+        count += trace->correlation[i] != 0;
     all->items = pyro_alloc_pages((count ? count : 1) * sizeof *all->items);
     all->spare = pyro_alloc_pages((count ? count : 1) * sizeof *all->spare);
     if (!all->items || !all->spare)
         return false;
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = by_time[i];
-        uint8_t category = trace->category[event];
-        if (trace->correlation[event] && (is_launch(category) || is_launched(category)))
+        if (is_linked(trace->category[event]) && trace->correlation[event])
             all->items[all->count++] = (uint64_t)trace->correlation[event] << 32 | event;
     }
     return true;
