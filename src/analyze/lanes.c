@@ -32,15 +32,22 @@ typedef enum lane_stage {
     LANE_DONE
 } lane_stage;
 
-/* Which analyses want the events of a category: all of them, or those with one of the traits. */
+/* Which analyses want the events of a category, as bits of their indices in the lane. */
 typedef struct subscribers {
-    const pyro_analyzer *members[MOST_ANALYZERS];
-    void *states[MOST_ANALYZERS];
-    size_t count;       /* those that want all come first */
-    size_t total_count; /* with those that look at traits */
-    uint16_t traits;    /* that any of the latter wants */
+    uint32_t all;      /* they want all events */
+    uint32_t by_trait; /* they want those with one of their traits */
+    uint16_t traits;   /* that any of the latter wants */
     bool is_device_work; /* whose time this lane adds up */
 } subscribers;
+
+/* An event, and the analyses that get it. */
+typedef struct delivery {
+    uint32_t event, takers;
+} delivery;
+
+/* Each analysis gets a batch of events at once: its code and its data stay in the caches, and processors
+ * predict its jumps. */
+enum { BATCH = 1024 };
 
 typedef struct lane {
     pyro_analysis_context context;
@@ -55,6 +62,9 @@ typedef struct lane {
     device_totals totals;
     subscribers subscribers[PYRO_EVENT_CATEGORY_COUNT];
     uint32_t categories; /* bits of those that have subscribers */
+    uint32_t on_whole_trace; /* bits of analyses that look beyond the requested step and phase */
+    delivery batch[BATCH];
+    size_t batch_count;
     /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
@@ -100,13 +110,6 @@ static void add_to_totals(device_totals *totals, pyro_analysis_context *context,
     totals->begun = true;
 }
 
-static void subscribe(lane *lane, unsigned category, size_t i)
-{
-    subscribers *list = &lane->subscribers[category];
-    list->members[list->total_count] = lane->analyzers[i];
-    list->states[list->total_count++] = lane->states[i];
-}
-
 /* Whether an analysis wants all events of a category. */
 static bool wants_category(const pyro_analyzer *analyzer, uint32_t bit, bool on_host)
 {
@@ -123,63 +126,66 @@ static void subscribe_all(lane *lane)
         subscribers *list = &lane->subscribers[category];
         uint32_t bit = 1u << category;
         for (size_t i = 0; i < lane->count; i++) {
-            if (wants_category(lane->analyzers[i], bit, on_host))
-                subscribe(lane, category, i);
-        }
-        list->count = list->total_count;
-        for (size_t i = 0; i < lane->count; i++) {
             const pyro_analyzer *analyzer = lane->analyzers[i];
-            if (!analyzer->event || !(analyzer->categories_by_trait & bit) ||
-                wants_category(analyzer, bit, on_host))
-                continue;
-            subscribe(lane, category, i);
-            list->traits |= analyzer->traits;
+            if (wants_category(analyzer, bit, on_host)) {
+                list->all |= 1u << i;
+            } else if (analyzer->event && analyzer->categories_by_trait & bit) {
+                list->by_trait |= 1u << i;
+                list->traits |= analyzer->traits;
+            }
         }
         list->is_device_work = lane->sums_device_time &&
                                pyro_event_is_device_work((uint8_t)category);
-        if (list->total_count)
+        if (list->all | list->by_trait)
             lane->categories |= bit;
     }
+    for (size_t i = 0; i < lane->count; i++)
+        lane->on_whole_trace |= lane->analyzers[i]->whole_trace ? 1u << i : 0;
 }
 
-/* Passes an event to one analysis, if it is wanted or the analysis looks at the whole trace. */
-static inline int deliver(lane *lane, const subscribers *list, size_t member, uint32_t event,
-                          bool is_wanted)
-{
-    const pyro_analyzer *analyzer = list->members[member];
-    if (!is_wanted && !analyzer->whole_trace)
-        return PYRO_OK;
-    return analyzer->event(list->states[member], &lane->context, event);
-}
-
-/* Those that want one of the traits. */
-static int deliver_by_traits(lane *lane, const subscribers *list, uint32_t event, bool is_wanted,
-                             uint16_t traits)
+/* Passes the events of the batch to the analyses that want them, one analysis after the other. */
+static int deliver_batch(lane *lane)
 {
     int status = PYRO_OK;
-    for (size_t member = list->count; member < list->total_count && status == PYRO_OK; member++)
-        if (list->members[member]->traits & traits)
-            status = deliver(lane, list, member, event, is_wanted);
+    for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
+        const pyro_analyzer *analyzer = lane->analyzers[i];
+        for (size_t j = 0; analyzer->event && j < lane->batch_count && status == PYRO_OK; j++)
+            if (lane->batch[j].takers >> i & 1)
+                status = analyzer->event(lane->states[i], &lane->context, lane->batch[j].event);
+    }
+    lane->batch_count = 0;
     return status;
 }
 
-/* Passes an event to those that want its category, and to those that want one of its traits. */
-static int deliver_all(lane *lane, const subscribers *list, uint32_t event, bool wants_all)
+static uint32_t takers_by_trait(const lane *lane, const subscribers *list, uint16_t traits)
+{
+    uint32_t takers = 0;
+    for (size_t i = 0; i < lane->count; i++)
+        if (list->by_trait >> i & 1 && lane->analyzers[i]->traits & traits)
+            takers |= 1u << i;
+    return takers;
+}
+
+/* Adds an event to the batch, if an analysis wants it: those that want its category, and those that
+ * want one of its traits. */
+static inline void put_into_batch(lane *lane, const subscribers *list, uint32_t event,
+                                  bool wants_all)
 {
     pyro_analysis_context *context = &lane->context;
-    uint16_t traits = 0;
-    int status = PYRO_OK;
-    if (list->traits)
-        traits = pyro_context_traits(context, event) & list->traits;
-    if (!list->count && !traits)
-        return PYRO_OK;
+    uint32_t takers = list->all;
+    if (list->traits) {
+        uint16_t traits = pyro_context_traits(context, event) & list->traits;
+        if (traits)
+            takers |= takers_by_trait(lane, list, traits);
+    }
+    if (!takers)
+        return;
     bool is_wanted = wants_all || pyro_context_wants(context, event);
     if (list->is_device_work && is_wanted)
         add_to_totals(&lane->totals, context, event);
-    for (size_t member = 0; member < list->count && status == PYRO_OK; member++)
-        status = deliver(lane, list, member, event, is_wanted);
-    return status == PYRO_OK && traits ? deliver_by_traits(lane, list, event, is_wanted, traits)
-                                       : status;
+    if (!is_wanted)
+        takers &= lane->on_whole_trace;
+    lane->batch[lane->batch_count++] = (delivery){event, takers};
 }
 
 /* Whether it is over; the lane has its status. */
@@ -195,8 +201,12 @@ static bool pass_over_stretch(lane *lane)
     for (size_t i = lane->next_event; i < end && status == PYRO_OK; i++) {
         uint32_t event = by_time[i];
         if (wanted >> category[event] & 1)
-            status = deliver_all(lane, &lane->subscribers[category[event]], event, wants_all);
+            put_into_batch(lane, &lane->subscribers[category[event]], event, wants_all);
+        if (lane->batch_count == BATCH)
+            status = deliver_batch(lane);
     }
+    if (status == PYRO_OK)
+        status = deliver_batch(lane);
     lane->next_event = end;
     lane->status = status;
     return end == count;
