@@ -160,7 +160,7 @@ static void test_long_curve_keeps_its_peak(void **state)
     maker_end(&maker);
 }
 
-/* The device runs behind the host: a step's allocations come before the time that it takes there. */
+/* The device runs behind the host: a step allocates before its time on the device begins. */
 static void test_curve_of_a_step_on_the_device(void **state)
 {
     enum { STEPS = 4, STEP_NS = 100000, EVENTS = 3000 };
