@@ -201,15 +201,25 @@ bool pyro_is_communication(const char *name);
 
 /* PYRO_TRAIT_* of an event's name. */
 uint16_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint16_t known);
-static inline uint16_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
+static inline uint16_t pyro_context_known_traits(pyro_analysis_context *context, uint32_t event,
+                                                 uint16_t known)
 {
     uint32_t name = context->trace->name[event];
-    bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
-    uint16_t known = is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN;
     if (name == PYRO_NO_ID) /* an event without a name has no traits */
         return known;
     uint16_t traits = context->name_traits[name];
     return traits & known ? traits : pyro_context_find_traits(context, name, known);
+}
+static inline uint16_t pyro_context_traits(pyro_analysis_context *context, uint32_t event)
+{
+    bool is_kernel = context->trace->category[event] == PYRO_EVENT_KERNEL;
+    return pyro_context_known_traits(context, event,
+                                     is_kernel ? PYRO_TRAIT_KERNEL_KNOWN : PYRO_TRAIT_HOST_KNOWN);
+}
+/* The same of an event that is known to be no kernel. */
+static inline uint16_t pyro_context_host_traits(pyro_analysis_context *context, uint32_t event)
+{
+    return pyro_context_known_traits(context, event, PYRO_TRAIT_HOST_KNOWN);
 }
 
 /* Path of the layer that an event belongs to, "" when none. */

@@ -17,15 +17,6 @@
 
 enum { LEAST_SLOTS = 1024 };
 
-/* Without a jump for each member, because any of them may differ. */
-static inline bool is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
-{
-    const pyro_place_key *key = &sum->key;
-    return !((key->cause ^ wanted->cause) | (key->name ^ wanted->name) |
-             (key->layer ^ wanted->layer) | (key->sync_name ^ wanted->sync_name) |
-             (key->phase ^ wanted->phase));
-}
-
 /* The slot of a place, or the free one for it. */
 static inline uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key *wanted)
 {
@@ -34,7 +25,7 @@ static inline uint32_t *find_slot(const pyro_cause_places *places, const pyro_pl
     /* Names and layers are often numbered alike: a second round separates them. */
     hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
     size_t last = places->slot_count - 1, at = (size_t)(hash >> 32) & last;
-    while (places->slots[at] && !is_sum_of(&places->sums[places->slots[at] - 1], wanted))
+    while (places->slots[at] && !pyro_is_sum_of(&places->sums[places->slots[at] - 1], wanted))
         at = (at + 1) & last;
     return &places->slots[at];
 }
@@ -54,8 +45,7 @@ static bool grow_slots(pyro_cause_places *places)
     return true;
 }
 
-/* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
-static uint32_t find_sum(pyro_cause_places *places, const pyro_place_key *wanted)
+uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_place_key *wanted)
 {
     uint32_t *slot = places->slots ? find_slot(places, wanted) : NULL;
     if (slot && *slot)
@@ -71,45 +61,6 @@ static uint32_t find_sum(pyro_cause_places *places, const pyro_place_key *wanted
     places->sums[places->count++] = (pyro_place_sum){
         .key = *wanted, .event = PYRO_NO_EVENT, .sync = PYRO_NO_EVENT};
     return *slot = (uint32_t)places->count;
-}
-
-/* Calls count for the op around them; other events stand for themselves. */
-static uint32_t named_event(const pyro_analysis_context *context, uint32_t event)
-{
-    uint8_t category = context->trace->category[event];
-    uint32_t op = context->joins->op[event];
-    return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
-}
-
-static inline pyro_place_key key_of(const pyro_analysis_context *context,
-                                    const pyro_recent_event *wanted)
-{
-    const pyro_joins *joins = context->joins;
-    uint32_t event = wanted->event;
-    pyro_place_key key = {wanted->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
-    if (event != PYRO_NO_EVENT) {
-        uint32_t call = joins->call[event];
-        key.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
-        key.name = context->trace->name[named_event(context, event)];
-        key.phase = joins->phase[event];
-    }
-    if (wanted->sync != PYRO_NO_EVENT)
-        key.sync_name = context->trace->name[wanted->sync];
-    return key;
-}
-
-/* Programs repeat what they do, so that the place after this one is most often the same again. */
-uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
-                                const pyro_recent_event *wanted)
-{
-    pyro_place_key key = key_of(context, wanted);
-    uint32_t likely = places->last ? places->sums[places->last - 1].likely : 0;
-    if (!likely || !is_sum_of(&places->sums[likely - 1], &key)) {
-        likely = find_sum(places, &key);
-        if (places->last)
-            places->sums[places->last - 1].likely = likely;
-    }
-    return places->last = likely;
 }
 
 /* Between ops, user annotations are most specific; steps are known anyway. */
@@ -158,7 +109,7 @@ static bool describe_place(pyro_cause_place *row, pyro_analysis_context *context
     uint32_t launch = pyro_event_is_device_work(context->trace->category[event])
                           ? context->joins->launch[event]
                           : event;
-    row->op = name_of_host(context, named_event(context, event));
+    row->op = name_of_host(context, pyro_named_event(context, event));
     row->layer = pyro_context_layer(context, event);
     row->line = launch == PYRO_NO_EVENT ? "" : pyro_context_line(context, launch);
     return row->line != NULL;

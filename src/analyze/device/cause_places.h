@@ -47,10 +47,58 @@ typedef struct pyro_lost_part {
     int64_t time_ns, profiler_ns;
 } pyro_lost_part;
 
-/* Finds the sum of the place of an event, and creates it if missing: its index plus 1; 0 when memory
- * is out. */
-uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_analysis_context *context,
-                                const pyro_recent_event *wanted);
+/* Calls count for the op around them; other events stand for themselves. */
+static inline uint32_t pyro_named_event(const pyro_analysis_context *context, uint32_t event)
+{
+    uint8_t category = context->trace->category[event];
+    uint32_t op = context->joins->op[event];
+    return category == PYRO_EVENT_PYTHON || op == PYRO_NO_EVENT ? event : op;
+}
+
+static inline pyro_place_key pyro_place_key_of(const pyro_analysis_context *context,
+                                               const pyro_lost_part *part)
+{
+    const pyro_joins *joins = context->joins;
+    uint32_t event = part->event;
+    pyro_place_key key = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
+    if (event != PYRO_NO_EVENT) {
+        uint32_t call = joins->call[event];
+        key.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+        key.name = context->trace->name[pyro_named_event(context, event)];
+        key.phase = joins->phase[event];
+    }
+    if (part->sync != PYRO_NO_EVENT)
+        key.sync_name = context->trace->name[part->sync];
+    return key;
+}
+
+/* Without a jump for each member, because any of them may differ. */
+static inline bool pyro_is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
+{
+    const pyro_place_key *key = &sum->key;
+    return !((key->cause ^ wanted->cause) | (key->name ^ wanted->name) |
+             (key->layer ^ wanted->layer) | (key->sync_name ^ wanted->sync_name) |
+             (key->phase ^ wanted->phase));
+}
+
+/* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
+uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_place_key *wanted);
+
+/* The same for the place of a part. Programs repeat what they do, so that the place after the last one
+ * is most often the same again. */
+static inline uint32_t pyro_cause_places_find_next(pyro_cause_places *places,
+                                                   const pyro_analysis_context *context,
+                                                   const pyro_lost_part *part)
+{
+    pyro_place_key key = pyro_place_key_of(context, part);
+    uint32_t likely = places->last ? places->sums[places->last - 1].likely : 0;
+    if (!likely || !pyro_is_sum_of(&places->sums[likely - 1], &key)) {
+        likely = pyro_cause_places_find(places, &key);
+        if (places->last)
+            places->sums[places->last - 1].likely = likely;
+    }
+    return places->last = likely;
+}
 
 /* Adds a part; false when memory is out. Inline, because there are more parts than events. */
 static inline bool pyro_cause_places_add(pyro_cause_places *places,
@@ -60,9 +108,9 @@ static inline bool pyro_cause_places_add(pyro_cause_places *places,
     pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
     if (recent->event != part->event || recent->cause != (uint32_t)part->cause ||
         recent->sync != part->sync || !recent->sum) {
-        *recent = (pyro_recent_event){part->event, part->sync, part->cause, 0};
-        recent->sum = pyro_cause_places_find(places, context, recent);
-        if (!recent->sum)
+        uint32_t found = pyro_cause_places_find_next(places, context, part);
+        *recent = (pyro_recent_event){part->event, part->sync, part->cause, found};
+        if (!found)
             return false;
     }
     pyro_place_sum *sum = &places->sums[recent->sum - 1];

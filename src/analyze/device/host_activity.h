@@ -37,6 +37,13 @@ typedef struct pyro_host_thread {
     int64_t loading_until_ns;
 } pyro_host_thread;
 
+/* What an event of a category means: a table, because jumps by category are hard to predict. */
+typedef struct pyro_host_rule {
+    int64_t cost_ns, builtin_cost_ns; /* of recording it; the latter with PYRO_TRAIT_BUILTIN */
+    uint16_t trait;                   /* with it, the thread is in the other state */
+    pyro_host_state state, other_state;
+} pyro_host_rule;
+
 typedef struct pyro_host_threads {
     pyro_analysis_context *context;
     pyro_host_thread threads[PYRO_HOST_THREADS];
@@ -48,6 +55,7 @@ typedef struct pyro_host_threads {
     size_t first;           /* the thread that the last request was about */
     pyro_host_activity others; /* what the other threads do together */
     pyro_profiler_cost cost; /* per event */
+    pyro_host_rule rules[PYRO_EVENT_CATEGORY_COUNT];
     /* What recording the passed events cost the host. A device that works does not wait for that;
      * the next stretch in which the host is late takes it. */
     int64_t owed_ns;
@@ -72,9 +80,93 @@ static inline size_t pyro_host_thread_of(const pyro_host_threads *threads, uint1
     return slot ? slot - 1u : 0;
 }
 
-/* Passes the events that started until now, and leaves those of a thread that have ended. */
-void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns);
-void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread, int64_t now_ns);
+static inline pyro_host_state pyro_host_state_of(const pyro_host_rule *rule, uint16_t traits)
+{
+    return traits & rule->trait ? rule->other_state : rule->state;
+}
+
+/* Leaves events of a thread that have ended. */
+static inline void pyro_host_leave_ended(pyro_host_threads *threads, pyro_host_thread *thread,
+                                         int64_t now_ns)
+{
+    pyro_analysis_context *context = threads->context;
+    const pyro_trace *trace = context->trace;
+    uint32_t running = thread->running;
+    int64_t end = thread->end_ns;
+    while (running != PYRO_NO_EVENT && end <= now_ns) {
+        running = context->joins->parent[running];
+        end = running == PYRO_NO_EVENT ? INT64_MAX : pyro_event_end_ns(trace, running);
+    }
+    thread->running = running;
+    thread->end_ns = end;
+    thread->state = PYRO_HOST_NOTHING;
+    if (running != PYRO_NO_EVENT)
+        thread->state = pyro_host_state_of(&threads->rules[trace->category[running]],
+                                           pyro_context_host_traits(context, running));
+}
+
+/* Adds what recording an event cost. A host that waits for the device catches up there: without a
+ * profiler it would only wait longer. */
+static inline void pyro_host_owe_for(pyro_host_threads *threads, const pyro_host_rule *rule,
+                                     int64_t start_ns, uint16_t traits)
+{
+    threads->owed_ns += traits & PYRO_TRAIT_BUILTIN ? rule->builtin_cost_ns : rule->cost_ns;
+    if (traits & rule->trait && rule->other_state == PYRO_HOST_WAITING &&
+        start_ns < threads->busy_until_ns)
+        threads->owed_ns = 0;
+}
+
+/* The event that comes next starts. */
+static inline void pyro_host_start_next(pyro_host_threads *threads)
+{
+    pyro_analysis_context *context = threads->context;
+    uint32_t event = threads->next;
+    const pyro_host_rule *rule = &threads->rules[context->trace->category[event]];
+    uint16_t traits = pyro_context_host_traits(context, event);
+    size_t index = threads->slot_of_track[context->trace->track[event]] - 1u;
+    pyro_host_thread *thread = &threads->threads[index];
+    pyro_host_owe_for(threads, rule, threads->next_ns, traits);
+    thread->running = event; /* the next request leaves it, if it has ended */
+    thread->end_ns = threads->next_ns + context->trace->duration_ns[event];
+    thread->state = pyro_host_state_of(rule, traits);
+    if (traits & PYRO_TRAIT_LOADER && thread->end_ns > thread->loading_until_ns)
+        thread->loading_until_ns = thread->end_ns;
+    if (index != threads->first)
+        threads->others.until_ns = INT64_MIN;
+}
+
+/* Finds the event that comes next, and adds what recording those before it cost that are no events
+ * of the host. */
+static inline void pyro_host_find_next(pyro_host_threads *threads)
+{
+    const pyro_trace *trace = threads->context->trace;
+    const uint32_t *by_time = threads->context->joins->by_time;
+    size_t position = threads->position, count = trace->count;
+    threads->next_ns = INT64_MAX;
+    while (position < count) {
+        uint32_t event = by_time[position++];
+        uint8_t category = trace->category[event];
+        if (!threads->slot_of_track[trace->track[event]])
+            continue;
+        if (pyro_event_is_host(category)) {
+            threads->next = event;
+            threads->next_ns = trace->start_ns[event];
+            break;
+        }
+        pyro_host_owe_for(threads, &threads->rules[category], trace->start_ns[event], 0);
+    }
+    threads->position = position;
+}
+
+/* Passes the events that started until now. */
+static inline void pyro_host_pass_starts(pyro_host_threads *threads, int64_t now_ns)
+{
+    while (threads->next_ns <= now_ns) {
+        if (threads->next != PYRO_NO_EVENT)
+            pyro_host_start_next(threads);
+        pyro_host_find_next(threads);
+    }
+}
 
 /* Whether a state explains more than another; a frame of any thread explains less than a call. */
 static inline bool pyro_host_tells_more(pyro_host_state state, pyro_host_state than)
