@@ -167,7 +167,11 @@ static inline bool pyro_context_wants_all(const pyro_analysis_context *context)
 }
 
 /* True for device work and host events of the requested step and phase. */
-bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event);
+bool pyro_context_chooses(const pyro_analysis_context *context, uint32_t event);
+static inline bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
+{
+    return pyro_context_wants_all(context) || pyro_context_chooses(context, event);
+}
 
 /* The window that holds a time (the last that started); PYRO_NO_EVENT: none. */
 uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns);

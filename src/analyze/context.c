@@ -203,11 +203,9 @@ bool pyro_context_in_step(const pyro_analysis_context *context, int64_t start_ns
     return context->options->step < 0 || pyro_context_window_at(context, start_ns) != PYRO_NO_EVENT;
 }
 
-bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
+bool pyro_context_chooses(const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_analysis_options *options = context->options;
-    if (pyro_context_wants_all(context))
-        return true;
     uint8_t category = context->trace->category[event];
     bool is_work = pyro_event_is_device_work(category);
     if (options->phase != PYRO_PHASE_OTHER && (is_work || pyro_event_is_host(category)) &&
@@ -219,15 +217,14 @@ bool pyro_context_wants(const pyro_analysis_context *context, uint32_t event)
 
 static uint32_t owner_at(const pyro_boundary *boundaries, size_t count, int64_t time_ns)
 {
-    size_t low = 0, high = count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (boundaries[middle].time_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
+    if (!count || boundaries[0].time_ns > time_ns)
+        return PYRO_NO_EVENT;
+    /* Without jumps: the last boundary until then is one of `left` from here on. */
+    for (size_t left = count, half; left > 1; left -= half) {
+        half = left / 2;
+        boundaries += boundaries[half].time_ns <= time_ns ? half : 0;
     }
-    return low ? boundaries[low - 1].owner : PYRO_NO_EVENT;
+    return boundaries->owner;
 }
 
 uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)

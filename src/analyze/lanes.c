@@ -65,6 +65,7 @@ typedef struct lane {
     uint32_t on_whole_trace; /* bits of analyses that look beyond the requested step and phase */
     delivery batch[BATCH];
     size_t batch_count;
+    uint32_t batch_takers; /* of any of its events */
     /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
@@ -146,14 +147,19 @@ static void subscribe_all(lane *lane)
 /* Passes the events of the batch to the analyses that want them, one analysis after the other. */
 static int deliver_batch(lane *lane)
 {
+    const delivery *end = lane->batch + lane->batch_count;
     int status = PYRO_OK;
-    for (size_t i = 0; i < lane->count && status == PYRO_OK; i++) {
-        const pyro_analyzer *analyzer = lane->analyzers[i];
-        for (size_t j = 0; analyzer->event && j < lane->batch_count && status == PYRO_OK; j++)
-            if (lane->batch[j].takers >> i & 1)
-                status = analyzer->event(lane->states[i], &lane->context, lane->batch[j].event);
-    }
     lane->batch_count = 0;
+    for (size_t i = 0; i < lane->count; i++) {
+        uint32_t bit = 1u << i;
+        for (const delivery *next = lane->batch; lane->batch_takers & bit && next < end; next++) {
+            if (next->takers & bit)
+                status = lane->analyzers[i]->event(lane->states[i], &lane->context, next->event);
+            if (status != PYRO_OK)
+                return status;
+        }
+    }
+    lane->batch_takers = 0;
     return status;
 }
 
@@ -186,6 +192,7 @@ static inline void put_into_batch(lane *lane, const subscribers *list, uint32_t 
     if (!is_wanted)
         takers &= lane->on_whole_trace;
     lane->batch[lane->batch_count++] = (delivery){event, takers};
+    lane->batch_takers |= takers;
 }
 
 /* Whether it is over; the lane has its status. */

@@ -150,20 +150,22 @@ int pyro_price_kinds(pyro_analysis_context *context)
     return kinds ? PYRO_OK : pyro_fail_memory(context->error);
 }
 
-/* Enclosing events come first in order of time, so that a parent is settled before its children. */
+/* Enclosing events come first in order of time, so that an op is settled before those
+ * in it. */
 int pyro_price_ops(pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
+    const pyro_joins *joins = context->joins;
     uint8_t *inside = calloc(trace->count ? trace->count : 1, 1);
     if (!inside)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < trace->count; i++) {
-        uint32_t event = context->joins->by_time[i], parent = context->joins->parent[event];
-        if (!pyro_event_is_host(trace->category[event]))
-            continue;
-        inside[event] = parent != PYRO_NO_EVENT && inside[parent];
+        uint32_t event = joins->by_time[i];
         if (trace->category[event] != PYRO_EVENT_OP)
             continue;
+        uint32_t parent = joins->parent[event];
+        uint32_t around = parent == PYRO_NO_EVENT ? PYRO_NO_EVENT : joins->op[parent];
+        inside[event] = around != PYRO_NO_EVENT && inside[around];
         if (!inside[event])
             inside[event] = pyro_has_work(context, event);
         else if (trace->detail[event] != PYRO_NO_ID)

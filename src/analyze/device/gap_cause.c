@@ -46,9 +46,9 @@ static uint64_t cause_key(const pyro_analysis_context *context, uint32_t event)
 
 static suspect *add_suspect(search *search, uint64_t key)
 {
+    size_t least = search->count < MOST_IN_SLOTS ? MOST_IN_SLOTS : search->count + 1;
     if (search->count == search->capacity &&
-        !pyro_grow(&search->suspects, &search->capacity, search->count + 1,
-                   sizeof *search->suspects))
+        !pyro_grow(&search->suspects, &search->capacity, least, sizeof *search->suspects))
         return NULL;
     search->suspects[search->count] = (suspect){.key = key};
     return &search->suspects[search->count++];

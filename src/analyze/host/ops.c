@@ -68,30 +68,42 @@ static uint32_t dims_of(const pyro_trace *trace, uint32_t event)
     return detail == PYRO_NO_ID ? PYRO_NO_ID : trace->ops[detail].dims;
 }
 
-/* The rows of an op: by shapes first, then by name. False when memory is out. */
-static bool find_rows(ops_state *state, const pyro_analysis_context *context, uint32_t event,
-                      op_row *rows[2])
+/* The row by shapes of an op, created with its row by name if missing, plus 1; 0 when memory is
+ * out. */
+static uint32_t find_row_of_op(ops_state *state, const pyro_trace *trace, uint32_t event)
 {
-    const pyro_trace *trace = context->trace;
     size_t known = state->shapes.count;
-    uint32_t detail = trace->detail[event], shape, *row_of_kind = NULL;
-    if (detail != PYRO_NO_ID)
-        row_of_kind = &state->row_of_kind[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
-    if (row_of_kind && *row_of_kind)
-        shape = *row_of_kind - 1;
-    else
-        shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
+    uint32_t shape = find_row(&state->shapes, trace->name[event], dims_of(trace, event));
     if (shape == PYRO_MAP_NONE)
-        return false;
-    if (row_of_kind)
-        *row_of_kind = shape + 1;
+        return 0;
     if (state->shapes.count > known) {
         uint32_t name = find_row(&state->names, trace->name[event], 0);
         if (name == PYRO_MAP_NONE)
-            return false;
+            return 0;
         state->shapes.rows[shape].by_name = name;
     }
-    rows[0] = &state->shapes.rows[shape];
+    return shape + 1;
+}
+
+/* The rows of an op: by shapes first, then by name. False when memory is out. Ops of a kind share
+ * them, so that they are known for nearly all. */
+static inline bool find_rows(ops_state *state, const pyro_analysis_context *context, uint32_t event,
+                             op_row *rows[2])
+{
+    const pyro_trace *trace = context->trace;
+    uint32_t detail = trace->detail[event], shape = 0, *row_of_kind = NULL;
+    if (detail != PYRO_NO_ID) {
+        row_of_kind = &state->row_of_kind[context->kind_of_op[detail] & ~PYRO_KIND_INSIDE];
+        shape = *row_of_kind;
+    }
+    if (!shape) {
+        shape = find_row_of_op(state, trace, event);
+        if (!shape)
+            return false;
+        if (row_of_kind)
+            *row_of_kind = shape;
+    }
+    rows[0] = &state->shapes.rows[shape - 1];
     rows[1] = &state->names.rows[rows[0]->by_name];
     return true;
 }

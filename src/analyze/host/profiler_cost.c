@@ -77,18 +77,19 @@ static double op_cost_ns(const gap_counts *gaps)
 static int count_gaps(pyro_analysis_context *context, gap_counts *gaps)
 {
     const pyro_trace *trace = context->trace;
+    const uint32_t *by_time = context->joins->by_time, *parent = context->joins->parent;
+    const uint8_t *category = trace->category;
     uint32_t *last = pyro_arena_array(context->scratch, trace->track_count + 1, sizeof *last);
     if (!last)
         return pyro_fail_memory(context->error);
     for (size_t i = 0; i < trace->count && gaps->total < MOST_GAPS; i++) {
-        uint32_t event = context->joins->by_time[i];
-        if (!pyro_event_is_host(trace->category[event]))
+        uint32_t event = by_time[i];
+        if (!pyro_event_is_host(category[event]))
             continue;
         uint32_t before = last[trace->track[event]]; /* plus 1 */
         last[trace->track[event]] = event + 1;
-        if (before && trace->category[event] == PYRO_EVENT_OP &&
-            trace->category[before - 1] == PYRO_EVENT_OP &&
-            context->joins->parent[event] == before - 1)
+        if (category[event] == PYRO_EVENT_OP && before && parent[event] == before - 1 &&
+            category[before - 1] == PYRO_EVENT_OP)
             count_gap(gaps, trace->start_ns[event] - trace->start_ns[before - 1]);
     }
     return PYRO_OK;
