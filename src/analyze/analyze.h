@@ -41,7 +41,8 @@ enum {
     PYRO_TRAIT_STEP = 64, /* of a profiler's step, which old traces hold as an op */
     PYRO_TRAIT_COMMUNICATION = 128, /* of a host range in which processes communicate */
     PYRO_TRAIT_BUILTIN = 256, /* of a Python function that is written in C */
-    PYRO_TRAIT_BLOCKED = 512 /* of one that waits for another thread */
+    PYRO_TRAIT_BLOCKED = 512, /* of one that waits for another thread */
+    PYRO_TRAIT_GRAPH_LAUNCH = 1024 /* of a call that replays a graph */
 };
 
 /* Properties of all calls of an op with the same name, dims, types and values. */

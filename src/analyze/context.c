@@ -217,14 +217,15 @@ bool pyro_context_chooses(const pyro_analysis_context *context, uint32_t event)
 
 static uint32_t owner_at(const pyro_boundary *boundaries, size_t count, int64_t time_ns)
 {
-    if (!count || boundaries[0].time_ns > time_ns)
-        return PYRO_NO_EVENT;
-    /* Without jumps: the last boundary until then is one of `left` from here on. */
-    for (size_t left = count, half; left > 1; left -= half) {
-        half = left / 2;
-        boundaries += boundaries[half].time_ns <= time_ns ? half : 0;
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (boundaries[middle].time_ns <= time_ns)
+            low = middle + 1;
+        else
+            high = middle;
     }
-    return boundaries->owner;
+    return low ? boundaries[low - 1].owner : PYRO_NO_EVENT;
 }
 
 uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)
@@ -304,6 +305,8 @@ static uint16_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_BUILTIN;
     if (strncmp(name, blocking, sizeof blocking - 1) == 0)
         traits |= PYRO_TRAIT_BLOCKED;
+    if (strstr(name, "GraphLaunch"))
+        traits |= PYRO_TRAIT_GRAPH_LAUNCH;
     return traits;
 }
 

@@ -18,7 +18,9 @@ typedef struct pricer {
     pyro_signature *signature;
     pyro_map by_key;
     pyro_op_kind *kinds;
-    size_t count, capacity;
+    uint32_t *likely; /* by kind: the one that came after it last time; 0 none */
+    size_t count, capacity, likely_capacity;
+    uint32_t last; /* kind that was found */
 } pricer;
 
 /* Of the first tensor: both operands of a contraction are of one type. */
@@ -77,8 +79,10 @@ static uint64_t mix(uint64_t hash, uint64_t value)
 /* Kind 0 is for unknown ops. */
 static bool add_kind(pricer *p, pyro_op_kind kind)
 {
-    if (!pyro_grow(&p->kinds, &p->capacity, p->count + 1, sizeof *p->kinds))
+    if (!pyro_grow(&p->kinds, &p->capacity, p->count + 1, sizeof *p->kinds) ||
+        !pyro_grow(&p->likely, &p->likely_capacity, p->count + 1, sizeof *p->likely))
         return false;
+    p->likely[p->count] = 0;
     kind.flops = kind.bytes = kind.macs = kind.torch_flops = -1;
     kind.dtype = PYRO_DTYPE_UNKNOWN;
     if (p->count && kind.types != PYRO_NO_ID)
@@ -112,6 +116,17 @@ static uint32_t find_kind(pricer *p, uint32_t name, const pyro_op_detail *detail
     return pyro_map_put(&p->by_key, key, kind) && add_kind(p, made) ? kind : 0;
 }
 
+/* Programs repeat what they do, so that the kind after the last one is most often the same again. */
+static uint32_t find_next_kind(pricer *p, uint32_t name, const pyro_op_detail *detail)
+{
+    uint32_t kind = p->likely[p->last];
+    if (!kind || !is_kind(&p->kinds[kind], name, detail)) {
+        kind = find_kind(p, name, detail);
+        p->likely[p->last] = kind;
+    }
+    return p->last = kind;
+}
+
 static bool find_kinds(pricer *p, uint32_t *kind_of_op)
 {
     const pyro_trace *trace = p->trace;
@@ -120,7 +135,7 @@ static bool find_kinds(pricer *p, uint32_t *kind_of_op)
         uint32_t detail = trace->detail[event];
         if (detail == PYRO_NO_ID)
             continue;
-        kind_of_op[detail] = find_kind(p, trace->name[event], &trace->ops[detail]);
+        kind_of_op[detail] = find_next_kind(p, trace->name[event], &trace->ops[detail]);
         if (!kind_of_op[detail])
             return false;
     }
@@ -146,6 +161,7 @@ int pyro_price_kinds(pyro_analysis_context *context)
     pyro_op_index_free(&p.index);
     pyro_map_free(&p.by_key);
     free(p.kinds);
+    free(p.likely);
     free(p.signature);
     return kinds ? PYRO_OK : pyro_fail_memory(context->error);
 }

@@ -20,10 +20,16 @@ typedef struct device_state {
     bool begun;
 } device_state;
 
+typedef struct gap_time {
+    int64_t start_ns;
+    size_t index;
+} gap_time;
+
 typedef struct gaps_state {
     device_state *devices;
-    pyro_gap *kept; /* a heap, the shortest on top */
+    pyro_gap *kept; /* a heap, the shortest on top; then the longest comes first */
     size_t kept_count;
+    gap_time *by_time; /* the kept gaps in order of time */
     int64_t total_ns[3], kept_ns;
     pyro_gap_row *rows; /* of the kept gaps */
 } gaps_state;
@@ -100,7 +106,9 @@ static int init_gaps(void *data, pyro_analysis_context *context)
     size_t devices = context->device_count ? context->device_count : 1;
     state->devices = pyro_arena_array(context->scratch, devices, sizeof *state->devices);
     state->kept = pyro_arena_array(context->scratch, MOST_GAPS, sizeof *state->kept);
-    return state->devices && state->kept ? PYRO_OK : pyro_fail_memory(context->error);
+    state->by_time = pyro_arena_array(context->scratch, MOST_GAPS, sizeof *state->by_time);
+    return state->devices && state->kept && state->by_time ? PYRO_OK
+                                                           : pyro_fail_memory(context->error);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
@@ -127,6 +135,20 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     return PYRO_OK;
 }
 
+static int compare_times(const void *left, const void *right)
+{
+    const gap_time *a = left, *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
+}
+
+/* Gaps are explained in order of time, because events of the same time share the caches. */
+static void sort_by_time(gaps_state *state)
+{
+    for (size_t i = 0; i < state->kept_count; i++)
+        state->by_time[i] = (gap_time){state->kept[i].start_ns, i};
+    qsort(state->by_time, state->kept_count, sizeof *state->by_time, compare_times);
+}
+
 static int finish_gaps(void *data, pyro_analysis_context *context)
 {
     gaps_state *state = data;
@@ -135,6 +157,7 @@ static int finish_gaps(void *data, pyro_analysis_context *context)
     if (!state->rows)
         return pyro_fail_memory(context->error);
     qsort(state->kept, count, sizeof *state->kept, compare_gaps);
+    sort_by_time(state);
     for (int kind = 0; kind < 3; kind++)
         context->result->gap_total_ns[kind] = state->total_ns[kind];
     for (size_t i = 0; i < count; i++)
@@ -160,9 +183,10 @@ static size_t most_events(const gaps_state *state, const pyro_analysis_context *
     return EVENTS_ANYWAY + (size_t)(share * FEW * (double)count);
 }
 
-static int explain_gap(void *data, pyro_analysis_context *context, size_t index)
+static int explain_gap(void *data, pyro_analysis_context *context, size_t item)
 {
     gaps_state *state = data;
+    size_t index = state->by_time[item].index;
     const pyro_gap *gap = &state->kept[index];
     pyro_gap_row *row = &state->rows[index];
     *row = (pyro_gap_row){.start_ns = gap->start_ns,

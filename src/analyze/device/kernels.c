@@ -29,6 +29,13 @@ typedef struct kernel_row {
     int64_t waves_calls;
 } kernel_row;
 
+/* What a multiprocessor of a device holds. */
+typedef struct device_limits {
+    const pyro_device *device; /* NULL: not found yet */
+    int64_t shared_bytes, blocks;
+    bool is_amd; /* then these are unknown */
+} device_limits;
+
 typedef struct kernels_state {
     pyro_kernel_sorter sorter;
     kernel_row *rows;
@@ -40,6 +47,7 @@ typedef struct kernels_state {
     uint32_t *row_of;      /* of each kernel, in the order they came */
     int64_t *duration_ns;
     size_t kernel_count;
+    device_limits limits; /* of the last kernel's device */
 } kernels_state;
 
 static int init_kernels(void *data, pyro_analysis_context *context)
@@ -96,8 +104,14 @@ static const pyro_device *device_of(const pyro_trace *trace, uint32_t event)
     return trace->device_count ? &trace->devices[0] : NULL;
 }
 
+static bool is_amd(const pyro_trace *trace, const pyro_device *device)
+{
+    const char *name = pyro_trace_text(trace, device->name);
+    return strstr(name, "AMD") || strstr(name, "Instinct") || strstr(name, "gfx");
+}
+
 /* Shared memory and most blocks of a multiprocessor, as NVIDIA's programming guide lists them. */
-static void find_limits(const pyro_device *device, int64_t *shared_bytes, int64_t *blocks)
+static device_limits find_limits(const pyro_trace *trace, const pyro_device *device)
 {
     static const struct {
         int capability, shared_kib, blocks;
@@ -105,19 +119,13 @@ static void find_limits(const pyro_device *device, int64_t *shared_bytes, int64_
                   {80, 164, 32},  {86, 100, 16},  {87, 164, 16}, {89, 100, 24}, {90, 228, 32},
                   {100, 228, 32}, {103, 228, 32}, {120, 100, 24}};
     int64_t capability = pyro_device_capability(device);
-    *shared_bytes = 64 * 1024;
-    *blocks = 32;
+    device_limits found = {device, 64 * 1024, 32, is_amd(trace, device)};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         if (limits[i].capability <= capability) {
-            *shared_bytes = limits[i].shared_kib * INT64_C(1024);
-            *blocks = limits[i].blocks;
+            found.shared_bytes = limits[i].shared_kib * INT64_C(1024);
+            found.blocks = limits[i].blocks;
         }
-}
-
-static bool is_amd(const pyro_trace *trace, const pyro_device *device)
-{
-    const char *name = pyro_trace_text(trace, device->name);
-    return strstr(name, "AMD") || strstr(name, "Instinct") || strstr(name, "gfx");
+    return found;
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -126,24 +134,22 @@ static int64_t smaller(int64_t a, int64_t b)
 }
 
 /* How many blocks of a kernel one multiprocessor holds at a time. */
-static int64_t resident_blocks(const pyro_trace *trace, const pyro_device *device,
-                               const pyro_kernel_detail *kernel, int64_t threads)
+static int64_t resident_blocks(const device_limits *limits, const pyro_kernel_detail *kernel,
+                               int64_t threads)
 {
     enum { WARP = 32, REGISTERS = 65536, REGISTER_UNIT = 256 };
     int64_t warps = (threads + WARP - 1) / WARP;
-    int64_t blocks = device->max_threads_per_multiprocessor / (warps * WARP);
-    if (is_amd(trace, device))
+    int64_t blocks = limits->device->max_threads_per_multiprocessor / (warps * WARP);
+    if (limits->is_amd)
         return blocks > 0 ? blocks : 1;
-    int64_t shared_bytes, most;
-    find_limits(device, &shared_bytes, &most);
-    blocks = smaller(blocks, most);
+    blocks = smaller(blocks, limits->blocks);
     if (kernel->registers) {
         int64_t a_warp = ((int64_t)kernel->registers * WARP + REGISTER_UNIT - 1) / REGISTER_UNIT *
                          REGISTER_UNIT;
         blocks = smaller(blocks, REGISTERS / a_warp / warps);
     }
     if (kernel->shared_memory_bytes)
-        blocks = smaller(blocks, shared_bytes / kernel->shared_memory_bytes);
+        blocks = smaller(blocks, limits->shared_bytes / kernel->shared_memory_bytes);
     return blocks > 0 ? blocks : 1;
 }
 
@@ -153,7 +159,7 @@ typedef struct kernel_fill {
     double occupancy_percent; /* threads that a multiprocessor holds, of those that it could */
 } kernel_fill;
 
-static kernel_fill fill_of(const pyro_trace *trace, uint32_t event,
+static kernel_fill fill_of(kernels_state *state, const pyro_trace *trace, uint32_t event,
                            const pyro_kernel_detail *kernel)
 {
     const pyro_device *device = device_of(trace, event);
@@ -163,7 +169,9 @@ static kernel_fill fill_of(const pyro_trace *trace, uint32_t event,
     if (!device || device->multiprocessors <= 0 || device->max_threads_per_multiprocessor <= 0 ||
         grid <= 0 || threads <= 0 || threads > 65536)
         return fill;
-    double resident = (double)resident_blocks(trace, device, kernel, (int64_t)threads);
+    if (state->limits.device != device)
+        state->limits = find_limits(trace, device);
+    double resident = (double)resident_blocks(&state->limits, kernel, (int64_t)threads);
     fill.waves = grid / ((double)device->multiprocessors * resident);
     /* Kineto writes its own estimate; recordings have none. */
     if (trace->is_recording && fill.occupancy_percent < 0)
@@ -199,7 +207,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
     if (trace->detail[event] == PYRO_NO_ID)
         return PYRO_OK;
     const pyro_kernel_detail *kernel = &trace->kernels[trace->detail[event]];
-    kernel_fill fill = fill_of(trace, event, kernel);
+    kernel_fill fill = fill_of(state, trace, event, kernel);
     if (fill.occupancy_percent >= 0) {
         row->occupancy_sum += fill.occupancy_percent * (double)duration;
         row->occupancy_weight += (double)duration;

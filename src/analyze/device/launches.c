@@ -88,9 +88,9 @@ static void change_queue(launch_state *state, pyro_launch_summary *summary, int6
         summary->max_queue = state->queued;
 }
 
-static bool is_graph_launch(const pyro_trace *trace, uint32_t launch)
+static bool is_graph_launch(pyro_analysis_context *context, uint32_t launch)
 {
-    return strstr(pyro_event_name(trace, launch), "GraphLaunch") != NULL;
+    return pyro_context_traits(context, launch) & PYRO_TRAIT_GRAPH_LAUNCH;
 }
 
 static int64_t executed_ns(const launch_state *state, const pyro_trace *trace, uint32_t launch)
@@ -106,7 +106,7 @@ static void count_launch(launch_state *state, pyro_analysis_context *context, ui
     state->launch_ns[state->launch_count++] = duration;
     summary->launches++;
     summary->launch_total_ns = pyro_add_ns(summary->launch_total_ns, duration);
-    if (is_graph_launch(context->trace, event)) {
+    if (is_graph_launch(context, event)) {
         summary->graph_launches++;
         summary->graph_launch_total_ns = pyro_add_ns(summary->graph_launch_total_ns, duration);
     } else {
@@ -147,7 +147,7 @@ static void add_kernel(launch_state *state, pyro_analysis_context *context, uint
     int64_t delay = trace->start_ns[event] - pyro_event_end_ns(trace, launch);
     state->delay_ns[state->delay_count++] = delay > 0 ? delay : 0;
     if (trace->duration_ns[event] < trace->duration_ns[launch] && state->kernels_of[launch] == 1 &&
-        !is_graph_launch(trace, launch) && !executed_ns(state, trace, launch)) {
+        !is_graph_launch(context, launch) && !executed_ns(state, trace, launch)) {
         summary->short_kernels++;
         summary->short_kernel_total_ns = pyro_add_ns(summary->short_kernel_total_ns,
                                                      trace->duration_ns[event]);

@@ -44,6 +44,7 @@ typedef struct ops_state {
     op_table names, shapes;
     uint32_t *row_of_kind; /* of ops: its row by shapes plus 1, 0 until it is known */
     uint8_t *has_child; /* bit by event: something was seen inside of it */
+    uint8_t *has_only_child; /* bit by event: it is in `only_child` */
     pyro_enclosing holders;
     pyro_own_work own_work;
     pyro_map only_child; /* op -> the op of its name that was the first inside of it */
@@ -242,14 +243,16 @@ static int take_from_holder(ops_state *state, pyro_analysis_context *context, ui
         rows[i]->host_by_phase[context->joins->phase[holder]] -= trace->duration_ns[event];
     }
     uint8_t bit = (uint8_t)(1 << (holder & 7)), *seen = &state->has_child[holder >> 3];
+    uint8_t *only = &state->has_only_child[holder >> 3];
     bool is_first = !(*seen & bit);
     *seen |= bit;
     if (is_first && trace->category[event] == PYRO_EVENT_OP &&
         trace->name[event] == trace->name[holder]) {
+        *only |= bit;
         if (!pyro_map_put(&state->only_child, holder, event))
             return pyro_fail_memory(context->error);
-    } else if (!is_first && state->only_child.count &&
-               pyro_map_get(&state->only_child, holder) != PYRO_MAP_NONE) {
+    } else if (!is_first && *only & bit) {
+        *only &= (uint8_t)~bit;
         pyro_map_put(&state->only_child, holder, CANCELLED);
     }
     return PYRO_OK;
@@ -286,9 +289,12 @@ static int init_ops(void *data, pyro_analysis_context *context)
 {
     ops_state *state = data;
     state->has_child = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
+    state->has_only_child = pyro_arena_alloc(context->scratch, context->trace->count / 8 + 1);
     state->row_of_kind = pyro_arena_array(context->scratch, context->op_kind_count,
                                           sizeof *state->row_of_kind);
-    return state->has_child && state->row_of_kind ? PYRO_OK : pyro_fail_memory(context->error);
+    return state->has_child && state->has_only_child && state->row_of_kind
+               ? PYRO_OK
+               : pyro_fail_memory(context->error);
 }
 
 static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
