@@ -27,6 +27,7 @@ bool pyro_names_are_forward_and_backward(const char *forward, const char *backwa
 /* State of a track while events are visited in order of time. */
 typedef struct pyro_track_state {
     uint32_t top;                /* innermost open host event; `parent` leads to the others */
+    int64_t top_end_ns;          /* INT64_MAX: none is open */
     uint32_t last_backward_call; /* of the latest backward op: the call it was joined to */
     bool last_was_evaluate;      /* that op was an evaluate_function, so it holds all its work */
     bool has_backward;

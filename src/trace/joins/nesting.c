@@ -17,11 +17,10 @@ typedef struct context {
 } context;
 
 /* An annotation begins inside the frame that opens it and ends inside the one that closes it. */
-static bool overlaps_in_part(const pyro_trace *trace, uint32_t event, uint32_t around)
+static bool may_overlap(const pyro_trace *trace, uint32_t event, uint32_t around)
 {
-    return pyro_join_end_ns(trace, event) > pyro_join_end_ns(trace, around) &&
-           trace->category[event] != PYRO_EVENT_ANNOTATION &&
-           trace->category[around] != PYRO_EVENT_ANNOTATION;
+    return trace->category[event] == PYRO_EVENT_ANNOTATION ||
+           trace->category[around] == PYRO_EVENT_ANNOTATION;
 }
 
 /* Closes events that have ended, and makes the innermost open event the parent. */
@@ -32,14 +31,19 @@ static uint32_t open_event(pyro_join_state *state, uint32_t event)
     pyro_track_state *track = &state->tracks[trace->track[event]];
     int64_t start_ns = trace->start_ns[event];
     uint32_t parent = track->top;
-    while (parent != PYRO_NO_EVENT && pyro_join_end_ns(trace, parent) <= start_ns)
+    int64_t end_ns = track->top_end_ns;
+    while (parent != PYRO_NO_EVENT && end_ns <= start_ns) {
         parent = joins->parent[parent];
+        end_ns = parent == PYRO_NO_EVENT ? INT64_MAX : pyro_join_end_ns(trace, parent);
+    }
     joins->parent[event] = parent;
     track->top = parent;
+    track->top_end_ns = end_ns;
     if (!pyro_event_is_host(trace->category[event]))
         return parent;
     track->top = event;
-    if (parent != PYRO_NO_EVENT && overlaps_in_part(trace, event, parent))
+    track->top_end_ns = pyro_join_end_ns(trace, event);
+    if (track->top_end_ns > end_ns && !may_overlap(trace, event, parent))
         joins->partial_overlaps++;
     return parent;
 }
@@ -264,8 +268,8 @@ int pyro_join_nest(pyro_join_state *state)
     const pyro_trace *trace = state->trace;
     pyro_joins *joins = state->joins;
     for (size_t i = 0; i < trace->track_count; i++)
-        state->tracks[i] = (pyro_track_state){.top = PYRO_NO_EVENT,
-                                              .last_backward_call = PYRO_NO_LAYER};
+        state->tracks[i] = (pyro_track_state){
+            .top = PYRO_NO_EVENT, .top_end_ns = INT64_MAX, .last_backward_call = PYRO_NO_LAYER};
     for (size_t i = 0; i < trace->count; i++) {
         uint32_t event = joins->by_time[i];
         uint8_t category = trace->category[event];
