@@ -47,7 +47,7 @@ bool pyro_defects_begin(pyro_defect_facts *facts, const pyro_analysis_context *c
 {
     const pyro_trace *trace = context->trace;
     facts->name_kinds = calloc(trace->names.count + 1, 1);
-    facts->has_work = calloc(trace->count + 1, 1);
+    facts->has_work = calloc(trace->count / 8 + 1, 1);
     facts->busy_until_ns = calloc(trace->track_count + 1, sizeof *facts->busy_until_ns);
     facts->has_launches = calloc(trace->track_count + 1, 1);
     if (!facts->name_kinds || !facts->has_work || !facts->busy_until_ns || !facts->has_launches)
@@ -122,6 +122,11 @@ static void add_orphan(pyro_defect_facts *facts, const pyro_trace *trace, uint32
     facts->before_ns += trace->duration_ns[event];
 }
 
+static void note_work(pyro_defect_facts *facts, uint32_t launch)
+{
+    facts->has_work[launch >> 3] |= (uint8_t)(1u << (launch & 7));
+}
+
 static void add_work(pyro_defect_facts *facts, const pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
@@ -137,10 +142,10 @@ static void add_work(pyro_defect_facts *facts, const pyro_analysis_context *cont
         return;
     }
     facts->has_launches[trace->track[event]] = 1;
-    facts->has_work[launch] = 1;
+    note_work(facts, launch);
     uint32_t parent = context->joins->parent[launch];
     if (parent != PYRO_NO_EVENT)
-        facts->has_work[parent] = 1; /* where the inner of two launch calls has the id */
+        note_work(facts, parent); /* where the inner of two launch calls has the id */
     int64_t early = trace->start_ns[launch] - start;
     facts->early_kernels += early > JITTER_NS;
     facts->earliest_ns = early > facts->earliest_ns ? early : facts->earliest_ns;
@@ -156,6 +161,19 @@ static bool add_sync(pyro_defect_facts *facts, const pyro_trace *trace, uint32_t
     return add_event(&facts->waits, &facts->wait_count, &facts->wait_capacity, event);
 }
 
+static void add_op(pyro_defect_facts *facts, const pyro_trace *trace, uint32_t event)
+{
+    uint8_t kind = kind_of(facts, trace, event);
+    if (kind == COLLECTIVE) {
+        facts->collectives++;
+        facts->bare_collectives += trace->detail[event] == PYRO_NO_ID ||
+                                   trace->ops[trace->detail[event]].collective == PYRO_NO_ID;
+    } else if (kind == DEVICE_OP) {
+        facts->device_op = event;
+        facts->device_ops++;
+    }
+}
+
 bool pyro_defects_add(pyro_defect_facts *facts, const pyro_analysis_context *context,
                       uint32_t event)
 {
@@ -167,14 +185,7 @@ bool pyro_defects_add(pyro_defect_facts *facts, const pyro_analysis_context *con
     case PYRO_EVENT_SYNC:
         return add_sync(facts, trace, event);
     case PYRO_EVENT_OP:
-        if (kind_of(facts, trace, event) == COLLECTIVE) {
-            facts->collectives++;
-            facts->bare_collectives += trace->detail[event] == PYRO_NO_ID ||
-                                       trace->ops[trace->detail[event]].collective == PYRO_NO_ID;
-        } else if (kind_of(facts, trace, event) == DEVICE_OP) {
-            facts->device_op = event;
-            facts->device_ops++;
-        }
+        add_op(facts, trace, event);
         return true;
     default:
         add_work(facts, context, event);

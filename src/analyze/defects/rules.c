@@ -13,16 +13,21 @@ typedef struct lost_launches {
     size_t prefix, suffix, all;
 } lost_launches;
 
+static bool has_work(const pyro_defect_facts *facts, uint32_t launch)
+{
+    return facts->has_work[launch >> 3] >> (launch & 7) & 1;
+}
+
 static lost_launches count_lost(const pyro_defect_facts *facts)
 {
     lost_launches lost = {0};
     size_t count = facts->launch_count;
     for (size_t i = 0; i < count; i++)
-        lost.all += !facts->has_work[facts->launches[i]];
-    while (lost.prefix < count && !facts->has_work[facts->launches[lost.prefix]])
+        lost.all += !has_work(facts, facts->launches[i]);
+    while (lost.prefix < count && !has_work(facts, facts->launches[lost.prefix]))
         lost.prefix++;
     while (lost.suffix < count - lost.prefix &&
-           !facts->has_work[facts->launches[count - 1 - lost.suffix]])
+           !has_work(facts, facts->launches[count - 1 - lost.suffix]))
         lost.suffix++;
     return lost;
 }

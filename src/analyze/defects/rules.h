@@ -8,7 +8,7 @@
 /* Gathered in one pass in order of time. */
 typedef struct pyro_defect_facts {
     uint8_t *name_kinds; /* by interned name: what a call of this name is (gather.c) */
-    uint8_t *has_work;   /* by event: a launch whose device work is in the file */
+    uint8_t *has_work;   /* bit by event: a launch whose device work is in the file */
     uint32_t *launches;  /* of kernels, outside captures of graphs */
     size_t launch_count, launch_capacity;
     uint32_t *waits; /* device-side waits for an event */
