@@ -77,6 +77,15 @@ bool pyro_trace_reserve(pyro_trace *trace, size_t rows)
     return true;
 }
 
+bool pyro_trace_reserve_ops(pyro_trace *trace, size_t ops)
+{
+    if (trace->ops)
+        return true;
+    trace->ops = pyro_alloc_pages(ops * sizeof *trace->ops);
+    trace->op_capacity = trace->ops ? ops : 0;
+    return trace->ops != NULL;
+}
+
 /* Frees the unused part of an array; false when memory is out. */
 static bool trim(void *place, size_t *capacity, size_t count, size_t item_bytes)
 {

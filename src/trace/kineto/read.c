@@ -13,6 +13,8 @@
 #define OVERLAP_BYTES 256
 /* An estimate of the file's bytes per row, on the safe side. */
 #define BYTES_A_ROW 192
+/* Few of these rows have details of ops where frames are recorded; else their table grows. */
+#define ROWS_AN_OP 4
 #define MOST_ROWS_AHEAD ((int64_t)64 << 20)
 #define TRACE_EVENTS "traceEvents"
 
@@ -117,7 +119,9 @@ static void begin_events(pyro_kineto_reader *reader)
     /* Untouched memory costs nothing, and columns that do not grow are not copied. */
     int64_t left = reader->range ? reader->source->size - pyro_kineto_offset(reader) : 0;
     int64_t rows = left / BYTES_A_ROW < MOST_ROWS_AHEAD ? left / BYTES_A_ROW : MOST_ROWS_AHEAD;
-    if (left > reader->sizes.parallel && !pyro_trace_reserve(reader->trace, (size_t)rows))
+    if (left > reader->sizes.parallel &&
+        (!pyro_trace_reserve(reader->trace, (size_t)rows) ||
+         !pyro_trace_reserve_ops(reader->trace, (size_t)rows / ROWS_AN_OP)))
         reader->scanner->no_memory = true;
     if (reader->threads > 1 && left > reader->sizes.parallel)
         pyro_kineto_read_chunks(reader);
