@@ -42,7 +42,9 @@ enum {
     PYRO_TRAIT_COMMUNICATION = 128, /* of a host range in which processes communicate */
     PYRO_TRAIT_BUILTIN = 256, /* of a Python function that is written in C */
     PYRO_TRAIT_BLOCKED = 512, /* of one that waits for another thread */
-    PYRO_TRAIT_GRAPH_LAUNCH = 1024 /* of a call that replays a graph */
+    PYRO_TRAIT_GRAPH_LAUNCH = 1024, /* of a call that replays a graph */
+    PYRO_TRAIT_LINE = 2048, /* of a frame that names a line of Python */
+    PYRO_TRAIT_OWN_LINE = 4096 /* of such a frame outside torch and Python's library */
 };
 
 /* Properties of all calls of an op with the same name, dims, types and values. */

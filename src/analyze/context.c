@@ -286,59 +286,6 @@ bool pyro_is_communication(const char *name)
     return false;
 }
 
-static uint16_t traits_of_host_name(const char *name)
-{
-    /* Work.wait() of torch.distributed */
-    static const char blocking[] = "<built-in method wait of ";
-    uint16_t traits = 0;
-    if (is_sync(name))
-        traits |= PYRO_TRAIT_SYNC;
-    if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
-        traits |= PYRO_TRAIT_ITEM;
-    if (pyro_is_loader_name(name))
-        traits |= PYRO_TRAIT_LOADER;
-    if (is_step(name))
-        traits |= PYRO_TRAIT_STEP;
-    if (pyro_is_communication(name))
-        traits |= PYRO_TRAIT_COMMUNICATION;
-    if (name[0] == '<')
-        traits |= PYRO_TRAIT_BUILTIN;
-    if (strncmp(name, blocking, sizeof blocking - 1) == 0)
-        traits |= PYRO_TRAIT_BLOCKED;
-    if (strstr(name, "GraphLaunch"))
-        traits |= PYRO_TRAIT_GRAPH_LAUNCH;
-    return traits;
-}
-
-uint16_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint16_t known)
-{
-    const char *text = pyro_trace_text(context->trace, name);
-    uint16_t *traits = &context->name_traits[name];
-    *traits |= known;
-    if (known != PYRO_TRAIT_KERNEL_KNOWN)
-        *traits |= traits_of_host_name(text);
-    else if (pyro_is_collective_kernel(text))
-        *traits |= PYRO_TRAIT_COLLECTIVE;
-    return *traits;
-}
-
-const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event)
-{
-    const pyro_joins *joins = context->joins;
-    uint32_t call = event == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[event];
-    uint32_t layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
-    while (layer != PYRO_NO_LAYER && joins->layers[layer].is_graph)
-        layer = joins->layers[layer].parent;
-    return layer == PYRO_NO_LAYER ? "" : joins->layers[layer].path;
-}
-
-const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
-{
-    uint32_t op = event == PYRO_NO_EVENT ? PYRO_NO_EVENT : context->joins->op[event];
-    const char *name = op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
-    return is_step(name) ? "" : name;
-}
-
 /* "train.py(12): step" of `length` bytes, but no built-in function and no layer. */
 static bool is_line(const char *text, size_t length)
 {
@@ -393,18 +340,84 @@ static bool is_of_torch(const char *text, size_t length)
     return false;
 }
 
-static const char *line_of_frames(const pyro_analysis_context *context, uint32_t event)
+/* Whether a frame is of the program itself. */
+static bool is_own(const char *text, size_t length)
+{
+    return !is_of_torch(text, length) && !is_of_python(text, length);
+}
+
+static uint16_t traits_of_line(const char *name, size_t length)
+{
+    if (!is_line(name, length))
+        return 0;
+    return PYRO_TRAIT_LINE | (is_own(name, length) ? PYRO_TRAIT_OWN_LINE : 0);
+}
+
+static uint16_t traits_of_host_name(const char *name)
+{
+    /* Work.wait() of torch.distributed */
+    static const char blocking[] = "<built-in method wait of ";
+    uint16_t traits = 0;
+    if (is_sync(name))
+        traits |= PYRO_TRAIT_SYNC;
+    if (strcmp(name, "aten::item") == 0 || strcmp(name, "aten::_local_scalar_dense") == 0)
+        traits |= PYRO_TRAIT_ITEM;
+    if (pyro_is_loader_name(name))
+        traits |= PYRO_TRAIT_LOADER;
+    if (is_step(name))
+        traits |= PYRO_TRAIT_STEP;
+    if (pyro_is_communication(name))
+        traits |= PYRO_TRAIT_COMMUNICATION;
+    if (name[0] == '<')
+        traits |= PYRO_TRAIT_BUILTIN;
+    if (strncmp(name, blocking, sizeof blocking - 1) == 0)
+        traits |= PYRO_TRAIT_BLOCKED;
+    if (strstr(name, "GraphLaunch"))
+        traits |= PYRO_TRAIT_GRAPH_LAUNCH;
+    return traits | traits_of_line(name, strlen(name));
+}
+
+uint16_t pyro_context_find_traits(pyro_analysis_context *context, uint32_t name, uint16_t known)
+{
+    const char *text = pyro_trace_text(context->trace, name);
+    uint16_t *traits = &context->name_traits[name];
+    *traits |= known;
+    if (known != PYRO_TRAIT_KERNEL_KNOWN)
+        *traits |= traits_of_host_name(text);
+    else if (pyro_is_collective_kernel(text))
+        *traits |= PYRO_TRAIT_COLLECTIVE;
+    return *traits;
+}
+
+const char *pyro_context_layer(const pyro_analysis_context *context, uint32_t event)
+{
+    const pyro_joins *joins = context->joins;
+    uint32_t call = event == PYRO_NO_EVENT ? PYRO_NO_LAYER : joins->call[event];
+    uint32_t layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+    while (layer != PYRO_NO_LAYER && joins->layers[layer].is_graph)
+        layer = joins->layers[layer].parent;
+    return layer == PYRO_NO_LAYER ? "" : joins->layers[layer].path;
+}
+
+const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event)
+{
+    uint32_t op = event == PYRO_NO_EVENT ? PYRO_NO_EVENT : context->joins->op[event];
+    const char *name = op == PYRO_NO_EVENT ? "" : pyro_event_name(context->trace, op);
+    return is_step(name) ? "" : name;
+}
+
+static const char *line_of_frames(pyro_analysis_context *context, uint32_t event)
 {
     const pyro_trace *trace = context->trace;
     const char *innermost = NULL;
     for (int i = 0; i < DEEPEST_CHAIN && event != PYRO_NO_EVENT; i++) {
-        const char *name = pyro_event_name(trace, event);
-        if (trace->category[event] == PYRO_EVENT_PYTHON && is_line(name, strlen(name))) {
-            if (!is_of_torch(name, strlen(name)) && !is_of_python(name, strlen(name)))
-                return name;
-            if (!innermost)
-                innermost = name;
-        }
+        uint16_t traits = trace->category[event] == PYRO_EVENT_PYTHON
+                              ? pyro_context_host_traits(context, event)
+                              : 0;
+        if (traits & PYRO_TRAIT_OWN_LINE)
+            return pyro_event_name(trace, event);
+        if (traits & PYRO_TRAIT_LINE && !innermost)
+            innermost = pyro_event_name(trace, event);
         event = context->joins->parent[event];
     }
     return innermost;
@@ -418,12 +431,12 @@ static const char *line_of_stack(pyro_analysis_context *context, const char *sta
     while (*stack) {
         size_t length = strcspn(stack, ";\n");
         if (is_line(stack, length)) {
-            bool is_own = !is_of_torch(stack, length) && !is_of_python(stack, length);
-            if (is_own || !best) {
+            bool is_found = is_own(stack, length);
+            if (is_found || !best) {
                 best = stack;
                 best_length = length;
             }
-            if (is_own)
+            if (is_found)
                 break;
         }
         stack += length + (stack[length] != '\0');
