@@ -44,7 +44,8 @@ enum {
     PYRO_TRAIT_BLOCKED = 512, /* of one that waits for another thread */
     PYRO_TRAIT_GRAPH_LAUNCH = 1024, /* of a call that replays a graph */
     PYRO_TRAIT_LINE = 2048, /* of a frame that names a line of Python */
-    PYRO_TRAIT_OWN_LINE = 4096 /* of such a frame outside torch and Python's library */
+    PYRO_TRAIT_OWN_LINE = 4096, /* of such a frame outside torch and Python's library */
+    PYRO_TRAIT_COMPILING = 8192 /* of a range in which torch.compile works */
 };
 
 /* Properties of all calls of an op with the same name, dims, types and values. */

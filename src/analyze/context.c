@@ -374,6 +374,8 @@ static uint16_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_BLOCKED;
     if (strstr(name, "GraphLaunch"))
         traits |= PYRO_TRAIT_GRAPH_LAUNCH;
+    if (pyro_is_compiling_name(name))
+        traits |= PYRO_TRAIT_COMPILING;
     return traits | traits_of_line(name, strlen(name));
 }
 

@@ -224,7 +224,7 @@ void pyro_trace_free_rows(pyro_trace *trace);
 bool pyro_trace_trim(pyro_trace *trace);
 /* Reserves this many rows in all columns; false when memory is out. */
 bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
-/* Reserves this many details of ops, in large pages, where there are none yet; false when memory is
+/* Reserves this many details of ops in large pages, unless the trace has some; false when memory is
  * out. */
 bool pyro_trace_reserve_ops(pyro_trace *trace, size_t ops);
 

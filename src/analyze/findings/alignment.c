@@ -82,15 +82,15 @@ static bool is_unaligned(pyro_finder *finder, uint32_t event)
     uint32_t op = finder->context->joins->op[event];
     const char *name = pyro_event_name(trace, event);
     int64_t k, n;
-    /* Batched products are those of attention: their odd sizes are lengths of sequences, and the fused
-     * attention that another finding advises has none of them. */
-    if (op != PYRO_NO_EVENT && strstr(pyro_event_name(trace, op), "bmm"))
-        return false;
     /* Compilers choose the loads of their own kernels; their names list ops of the neighbourhood. */
     if (!(pyro_finder_family(finder, event) & PYRO_FAMILY_CONTRACTION) ||
         !strncmp(name, "triton_", 7) || op == PYRO_NO_EVENT || trace->detail[op] == PYRO_NO_ID ||
         !(pyro_finder_groups(finder, op) & PYRO_GROUP_PRODUCT) ||
         !is_half(pyro_finder_dtype(finder, op)))
+        return false;
+    /* Batched products are those of attention: their odd sizes are lengths of sequences, and the fused
+     * attention that another finding advises has none of them. */
+    if (strstr(pyro_event_name(trace, op), "bmm"))
         return false;
     int64_t alignment = named_alignment(name);
     if (alignment)

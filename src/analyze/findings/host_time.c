@@ -52,7 +52,8 @@ DETECTOR(compilation)
     uint32_t longest = PYRO_NO_EVENT;
     for (size_t i = 0; i < finder->outer_op_count; i++) {
         uint32_t op = finder->outer_ops[i];
-        if (!pyro_is_compiling_name(pyro_event_name(trace, op)) || !pyro_finder_wants(finder, op))
+        if (!(pyro_context_traits(finder->context, op) & PYRO_TRAIT_COMPILING) ||
+            !pyro_finder_wants(finder, op))
             continue;
         calls++;
         total_ns += trace->duration_ns[op];

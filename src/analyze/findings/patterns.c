@@ -133,7 +133,7 @@ DETECTOR(bias_before_norm)
             first = first == PYRO_NO_EVENT ? *last - 1 : first;
             count++;
             *last = 0;
-        } else if (strcspn(dims, "0123456789") < strlen(dims)) {
+        } else if (*last && strcspn(dims, "0123456789") < strlen(dims)) {
             *last = 0; /* an op on tensors came between; counters of batches have no dims */
         }
     }
