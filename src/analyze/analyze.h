@@ -1,8 +1,8 @@
 /*
  * An analysis is a set of callbacks (init, event, finish) over one pass of the events in order of
- * time. Each is one file, listed in analyze.c, and fills its part of the result. Analyses of
- * different lanes may run at the same time with separate contexts (arenas, texts, notes); data that
- * contexts share is read-only during the pass.
+ * time. Each is one file, listed in analyze.c, and fills its part of the result. Events come in
+ * batches, to one analysis after the other. Analyses of different lanes may run at the same time with
+ * separate contexts (arenas, texts, notes); data that contexts share is read-only during the pass.
  */
 #ifndef PYRO_ANALYZE_ANALYZE_H
 #define PYRO_ANALYZE_ANALYZE_H
