@@ -4,6 +4,9 @@ find_package(Python3 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
 file(GLOB_RECURSE extension_sources CONFIGURE_DEPENDS python/extension/*.c)
 python3_add_library(_core MODULE WITH_SOABI ${extension_sources})
 target_include_directories(_core PRIVATE python/extension)
+# Code that every call of a layer runs: combining values in vectors lengthens it.
+set_source_files_properties(python/extension/hooks/modules.c PROPERTIES COMPILE_OPTIONS
+                                                                        -fno-tree-slp-vectorize)
 target_link_libraries(_core PRIVATE pyrometer_flags pyrometer_static)
 if(NOT APPLE)
   # Its symbols must not replace those of a libpyrometer.so in the same process.

@@ -63,6 +63,7 @@ typedef struct pyro_open_span {
     pyro_record *record; /* NULL: could not be written */
     const void *key;     /* what ends the span: the RecordFunction, the module */
     uint64_t chunk;      /* sequence of its chunk */
+    void *op;            /* private to the op observer: what it expects of this op */
 } pyro_open_span;
 
 #define PYRO_MOST_OPEN_SPANS 1024 /* deeper spans are not recorded; they count as lost */

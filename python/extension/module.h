@@ -96,9 +96,8 @@ int core_parse_flight(PyObject *module, pyro_flight_options *out, const char *ke
                       const char *triggers);
 extern bool core_ranges_wanted; /* layers become ranges */
 
-/* Variables that every call of a layer reads lie side by side, in one or two cache lines: between two
- * calls the program evicts them. */
-#define CORE_EVERY_CALL __attribute__((section("every_call")))
+/* Variables that every call of a layer reads lie beside those of the recorder (base/every_event.h). */
+#define CORE_EVERY_CALL __attribute__((section("every_event")))
 
 /* metrics.c: adds the live metrics. */
 int core_add_metrics(PyObject *module);

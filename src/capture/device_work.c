@@ -5,6 +5,7 @@
  */
 #include "capture/session.h"
 
+#include "base/every_event.h"
 #include "device/collector.h"
 #include "device/torch_memory.h"
 
@@ -31,10 +32,15 @@ static struct recorded_calls {
     _Alignas(64) uint32_t generation; /* of the session */
     uint32_t first;                   /* correlation of its first call; 0: none yet */
     uint32_t are_for_passes;
-    /* Ids of names: the session's generation in the upper half, the id in the lower. */
-    uint64_t names[PYRO_MOST_CALL_NUMBERS];
-    uint32_t correlations[CALL_SLOTS]; /* for passes only */
-} calls;
+    uint32_t
+        plain_generation; /* the same, if begin_call() and end_call() need nothing else; or 0 */
+    /* Of each call the id of its name and, above, kind and scope of its records; 0: not known in
+     * this session. A lookup by text costs as much as the rest of a record. */
+    uint64_t heads[PYRO_MOST_CALL_NUMBERS];
+} calls PYRO_EVERY_EVENT;
+
+/* Which calls belong to passes. */
+static uint32_t pass_calls[CALL_SLOTS];
 
 /* Used by the collector's thread only. */
 static struct reported {
@@ -62,15 +68,19 @@ static const void *key_of(uint32_t correlation)
 static __attribute__((noinline, cold)) void note_other_call(uint32_t generation,
                                                             uint32_t correlation)
 {
-    uint32_t none = 0;
+    const pyro_recorder_api *api = &pyro_the_recorder_api;
+    uint32_t none = 0, is_temporary = pyro_the_session.options.temporary;
+    bool is_plain = !is_temporary && !api->uses_clock && !api->needs_fence;
     if (__atomic_load_n(&calls.generation, __ATOMIC_RELAXED) != generation) {
         __atomic_store_n(&calls.first, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&calls.are_for_passes, pyro_the_session.options.temporary,
-                         __ATOMIC_RELAXED);
+        for (size_t i = 0; i < PYRO_MOST_CALL_NUMBERS; i++)
+            __atomic_store_n(&calls.heads[i], 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&calls.are_for_passes, is_temporary, __ATOMIC_RELAXED);
         __atomic_store_n(&calls.generation, generation, __ATOMIC_RELEASE);
     }
     __atomic_compare_exchange_n(&calls.first, &none, correlation, false, __ATOMIC_RELAXED,
                                 __ATOMIC_RELAXED);
+    __atomic_store_n(&calls.plain_generation, is_plain ? generation : 0, __ATOMIC_RELEASE);
 }
 
 static inline void note_call(uint32_t generation, uint32_t correlation)
@@ -79,26 +89,59 @@ static inline void note_call(uint32_t generation, uint32_t correlation)
     if (__builtin_expect(!is_known || !__atomic_load_n(&calls.first, __ATOMIC_RELAXED), 0))
         note_other_call(generation, correlation);
     if (__builtin_expect(__atomic_load_n(&calls.are_for_passes, __ATOMIC_RELAXED), 0))
-        __atomic_store_n(&calls.correlations[correlation & (CALL_SLOTS - 1)], correlation,
+        __atomic_store_n(&pass_calls[correlation & (CALL_SLOTS - 1)], correlation,
                          __ATOMIC_RELEASE);
 }
 
-static __attribute__((noinline, cold)) uint32_t name_new_call(pyro_recorder_thread *thread,
+static __attribute__((noinline, cold)) uint64_t name_new_call(pyro_recorder_thread *thread,
                                                               const pyro_device_call *call)
 {
-    uint32_t id = pyro_table_name(thread, call->name);
+    uint32_t scope = (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
+                     (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u);
+    uint64_t id = pyro_table_name(thread, call->name);
+    uint64_t head = (uint64_t)(PYRO_RECORD_CALL | scope << 8) << 32 | id;
     if (id)
-        __atomic_store_n(&calls.names[call->number], (uint64_t)thread->generation << 32 | id,
-                         __ATOMIC_RELAXED);
-    return id;
+        __atomic_store_n(&calls.heads[call->number], head, __ATOMIC_RELAXED);
+    return head;
 }
 
-/* A lookup by text costs as much as the rest of a record, and every launch has one. */
-static inline uint32_t name_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
+static inline uint64_t head_of_call(pyro_recorder_thread *thread, const pyro_device_call *call)
 {
-    uint64_t known = __atomic_load_n(&calls.names[call->number], __ATOMIC_RELAXED);
-    return __builtin_expect(known >> 32 == thread->generation, 1) ? (uint32_t)known
-                                                                  : name_new_call(thread, call);
+    uint64_t known = __atomic_load_n(&calls.heads[call->number], __ATOMIC_RELAXED);
+    return __builtin_expect(known != 0, 1) ? known : name_new_call(thread, call);
+}
+
+/* A call that this thread is in and that has no record yet: its record is written when it ends, or
+ * before anything that happens inside it. One record at the end costs less than a span. */
+static __thread struct pending_call {
+    uint32_t generation; /* of the session; 0: none */
+    uint32_t correlation;
+    uint64_t head, start_raw;
+} pending __attribute__((tls_model("initial-exec")));
+
+/* Opens the span of a call. */
+static void begin_span(pyro_recorder_api *api, pyro_recorder_thread *thread, uint64_t head,
+                       uint32_t correlation, uint64_t start_raw)
+{
+    uint32_t word = (uint32_t)(head >> 32);
+    pyro_record *record = pyro_record_room(api, thread);
+    pyro_span_open(thread, record, key_of(correlation));
+    if (!record)
+        return;
+    record->start_raw = start_raw;
+    record->sequence = correlation;
+    record->name = (uint32_t)head;
+    memcpy(&record->kind, &word, sizeof word);
+    pyro_record_commit(thread, record);
+    pyro_record_prefetch(record + 2);
+}
+
+/* Something happens inside the pending call, or it ends in an unusual way: it becomes a span. */
+static void settle_pending(pyro_recorder_api *api, pyro_recorder_thread *thread)
+{
+    if (pending.generation == thread->generation)
+        begin_span(api, thread, pending.head, pending.correlation, pending.start_raw);
+    pending.generation = 0;
 }
 
 static __attribute__((noinline, cold)) void control_window(const pyro_device_call *call)
@@ -110,46 +153,39 @@ static __attribute__((noinline, cold)) void control_window(const pyro_device_cal
 /* Like pyro_recorder_enter(), with fewer calls. */
 static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
 {
-    pyro_recorder_thread *thread = pyro_is_recording(api) ? pyro_thread_current() : NULL;
+    pyro_recorder_thread *thread = pyro_this_thread;
+    if (__builtin_expect(!thread || thread->generation != api->generation, 0))
+        thread = pyro_is_recording(api) ? pyro_thread_current() : NULL;
     return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
-static __attribute__((hot)) void call_begins(const pyro_device_call *call, uint32_t correlation)
+/* Every call that begin_call() does not handle: the first ones, those of passes, nested ones. */
+static __attribute__((noinline, cold)) void begin_other_call(const pyro_device_call *call,
+                                                             uint32_t correlation)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    if (__builtin_expect(call->controls_profiler, 0)) {
+    if (call->controls_profiler) {
         control_window(call);
         return;
     }
     pyro_recorder_thread *thread = api->is_resting ? NULL : enter(api);
     if (!thread)
         return;
-    pyro_record *record = pyro_record_room(api, thread);
-    if (record) {
-        note_call(thread->generation, correlation);
-        record->sequence = correlation;
-        record->name = name_of_call(thread, call);
-        pyro_record_is(record, PYRO_RECORD_CALL,
-                       (call->is_runtime ? PYRO_CALL_IS_RUNTIME : 0u) |
-                           (call->starts_kernels ? PYRO_CALL_STARTS_KERNELS : 0u));
-        record->start_raw = pyro_raw_time(api);
-    }
-    pyro_span_open(thread, record, key_of(correlation));
-    if (record) {
-        pyro_record_commit(thread, record);
-        pyro_record_prefetch(record + 2);
-    }
+    settle_pending(api, thread);
+    note_call(thread->generation, correlation);
+    begin_span(api, thread, head_of_call(thread, call), correlation, pyro_raw_time(api));
     pyro_recorder_leave(thread);
 }
 
-static __attribute__((hot)) void call_ends(const pyro_device_call *call, uint32_t correlation,
-                                           pyro_call_outcome outcome)
+static __attribute__((noinline, cold)) void
+end_other_call(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     uint64_t now = pyro_raw_time(api);
     pyro_recorder_thread *thread = call->controls_profiler ? NULL : enter(api);
     if (!thread)
         return;
+    settle_pending(api, thread);
     pyro_record *record = pyro_span_close(thread, key_of(correlation));
     if (record) {
         if (outcome.failed)
@@ -161,10 +197,65 @@ static __attribute__((hot)) void call_ends(const pyro_device_call *call, uint32_
     pyro_recorder_leave(thread);
 }
 
+/* This and end_call() are small: the program evicts their code from the caches between launches. */
+static __attribute__((hot, aligned(64))) void begin_call(const pyro_device_call *call,
+                                                         uint32_t correlation)
+{
+    const pyro_recorder_api *api = &pyro_the_recorder_api;
+    struct pending_call *mine = &pending;
+    uint32_t generation = __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED);
+    uint64_t head = __atomic_load_n(&calls.heads[call->number], __ATOMIC_RELAXED);
+    __asm__("" : "+r"(mine)); /* the compiler would compute the address at every use */
+    if (__builtin_expect(generation != api->generation || api->is_resting || !head ||
+                             mine->generation == generation,
+                         0)) {
+        begin_other_call(call, correlation);
+        return;
+    }
+    mine->generation = generation;
+    mine->correlation = correlation;
+    mine->head = head;
+    mine->start_raw = pyro_counter();
+}
+
+static __attribute__((hot, aligned(64))) void
+end_call(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
+{
+    uint64_t now = pyro_counter();
+    const pyro_recorder_api *api = &pyro_the_recorder_api;
+    struct pending_call *mine = &pending;
+    pyro_recorder_thread *thread = pyro_this_thread;
+    __asm__("" : "+r"(mine));
+    if (__builtin_expect(mine->correlation != correlation || outcome.failed ||
+                             outcome.is_captured || !thread ||
+                             mine->generation != thread->generation || thread->next == thread->end,
+                         0)) {
+        end_other_call(call, correlation, outcome);
+        return;
+    }
+    uint32_t busy = thread->busy, word = (uint32_t)(mine->head >> 32);
+    __atomic_store_n(&thread->busy, busy + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(api->generation == mine->generation, 1)) {
+        pyro_record *record = thread->next;
+        record->start_raw = mine->start_raw;
+        record->end_raw = now;
+        record->sequence = correlation;
+        record->name = (uint32_t)mine->head;
+        memcpy(&record->kind, &word, sizeof word);
+        pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
+    }
+    mine->generation = 0;
+    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+}
+
 static void node_added(uint64_t node, uint64_t original)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     pyro_recorder_thread *thread = pyro_recorder_enter(api);
+    if (thread)
+        settle_pending(api, thread);
     pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
     if (record) {
         pyro_graph_node_record *of_node = (pyro_graph_node_record *)(void *)record;
@@ -188,8 +279,8 @@ static bool is_of_session(const pyro_device_work *work, uint32_t generation)
     if (__atomic_load_n(&calls.generation, __ATOMIC_RELAXED) != generation)
         return false;
     if (for_passes)
-        return __atomic_load_n(&calls.correlations[correlation & (CALL_SLOTS - 1)],
-                               __ATOMIC_ACQUIRE) == correlation;
+        return __atomic_load_n(&pass_calls[correlation & (CALL_SLOTS - 1)], __ATOMIC_ACQUIRE) ==
+               correlation;
     uint32_t first = __atomic_load_n(&calls.first, __ATOMIC_RELAXED);
     return first && (int32_t)(correlation - first) >= 0;
 }
@@ -268,8 +359,8 @@ static void work_ends(void)
 
 static const pyro_device_sink sink = {.now = read_clock,
                                       .ns_per_unit = ns_per_unit,
-                                      .call_begins = call_begins,
-                                      .call_ends = call_ends,
+                                      .call_begins = begin_call,
+                                      .call_ends = end_call,
                                       .node_added = node_added,
                                       .work_begins = work_begins,
                                       .work = add_work,

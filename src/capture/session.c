@@ -1,6 +1,8 @@
 /* Owns the one session of a process, and the part of it that observers see. */
 #include "capture/session.h"
 
+#include "base/every_event.h"
+
 static uint32_t no_stack(pyro_recorder_thread *thread)
 {
     (void)thread;
@@ -16,7 +18,7 @@ pyro_session pyro_the_session = {
     .control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
 /* recorder.c adds the recorder's functions. What every event reads is one cache line. */
-_Alignas(64) pyro_recorder_api pyro_the_recorder_api = {
+_Alignas(64) pyro_recorder_api pyro_the_recorder_api PYRO_EVERY_EVENT = {
     .size = sizeof(pyro_recorder_api),
     .stack = no_stack,
     .frame = no_frame,

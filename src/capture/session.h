@@ -229,6 +229,9 @@ void pyro_tail_count_step(pyro_session *session, pyro_flight_mark mark,
                           int64_t duration_ns); /* with `lock` */
 
 /* threads.c */
+/* This thread's state, maybe of an earlier session; NULL before its first use. */
+extern __thread pyro_recorder_thread *pyro_this_thread
+    __attribute__((tls_model("initial-exec"), visibility("hidden")));
 pyro_recorder_thread *pyro_thread_current(void);
 pyro_recorder_thread *const *pyro_thread_place(void);
 /* Called with `control` in a child that has something to record; false: it cannot continue. */

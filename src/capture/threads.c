@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static __thread pyro_recorder_thread *this_thread __attribute__((tls_model("initial-exec")));
+__thread pyro_recorder_thread *pyro_this_thread __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;
 static pyro_fork_continue_fn continue_after_fork; /* set once per process, before any session */
 
@@ -37,7 +37,7 @@ bool pyro_membarrier_register(void)
 static void release_slot(void *memory)
 {
     pyro_thread_slot *slot = memory;
-    this_thread = NULL;
+    pyro_this_thread = NULL;
     __atomic_store_n(&slot->open.depth, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&slot->is_used, 0, __ATOMIC_RELEASE);
 }
@@ -109,7 +109,7 @@ static void take_over(pyro_session *session, pyro_thread_slot *slot)
     pyro_record_commit(thread, record);
 }
 
-static pyro_recorder_thread *register_thread(void)
+static __attribute__((noinline, cold)) pyro_recorder_thread *register_thread(void)
 {
     pyro_session *session = &pyro_the_session;
     pyro_recorder_thread *thread = NULL;
@@ -118,8 +118,8 @@ static pyro_recorder_thread *register_thread(void)
         goto done;
     if (!pyro_is_recording(&pyro_the_recorder_api))
         goto done;
-    bool is_new = !this_thread;
-    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)this_thread;
+    bool is_new = !pyro_this_thread;
+    pyro_thread_slot *slot = is_new ? find_slot(session) : (pyro_thread_slot *)pyro_this_thread;
     if (slot && is_new && pthread_setspecific(at_end, slot) != 0) {
         slot->is_used = 0;
         slot = NULL;
@@ -130,7 +130,7 @@ static pyro_recorder_thread *register_thread(void)
         reset_slot(session, slot);
     else if (is_new)
         take_over(session, slot);
-    thread = this_thread = &slot->open;
+    thread = pyro_this_thread = &slot->open;
 done:
     pthread_mutex_unlock(&session->control);
     return thread;
@@ -138,7 +138,7 @@ done:
 
 __attribute__((hot)) pyro_recorder_thread *pyro_thread_current(void)
 {
-    pyro_recorder_thread *thread = this_thread;
+    pyro_recorder_thread *thread = pyro_this_thread;
     if (__builtin_expect(thread != NULL, 1) &&
         thread->generation == __atomic_load_n(&pyro_the_recorder_api.generation, __ATOMIC_RELAXED))
         return thread;
@@ -147,7 +147,7 @@ __attribute__((hot)) pyro_recorder_thread *pyro_thread_current(void)
 
 pyro_recorder_thread *const *pyro_thread_place(void)
 {
-    return &this_thread;
+    return &pyro_this_thread;
 }
 
 void pyro_threads_forget_others(pyro_session *session)
@@ -155,7 +155,7 @@ void pyro_threads_forget_others(pyro_session *session)
     for (pyro_thread_slot *slot = session->threads; slot; slot = slot->next) {
         slot->open.busy = slot->is_waiting = 0;
         slot->open.depth = 0;
-        slot->is_used = &slot->open == this_thread;
+        slot->is_used = &slot->open == pyro_this_thread;
     }
 }
 

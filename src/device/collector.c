@@ -5,6 +5,7 @@
  */
 #include "device/collector.h"
 
+#include "base/every_event.h"
 #include "base/thread.h"
 #include "device/activity_buffers.h"
 #include "device/clock_map.h"
@@ -45,12 +46,6 @@ typedef struct collector {
     pyro_cupti cupti;
     pyro_cupti_subscription use;
 
-    /* What every launch uses, with the first members of `calls`, is one cache line. */
-    _Alignas(64) uint32_t is_on; /* callbacks are passed on */
-    /* The sink's. */
-    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
-    void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
-                      pyro_call_outcome outcome);
     pyro_cupti_calls calls;
     pyro_activity_buffers buffers;
     pthread_t thread;
@@ -66,8 +61,17 @@ typedef struct collector {
 
 static collector the = {.control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Correlation of the call that this thread is in, if work that it adds to a graph ends it. */
-static __thread uint32_t current_launch __attribute__((tls_model("initial-exec")));
+/* What every launch uses: one cache line. */
+static struct every_launch {
+    _Alignas(64) uint32_t is_on; /* the number of the start, if callbacks are passed on; or 0 */
+    /* The sink's. */
+    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
+    void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
+                      pyro_call_outcome outcome);
+    pyro_launches launches;
+} every PYRO_EVERY_EVENT;
+
+static __thread pyro_calling_thread this_thread __attribute__((tls_model("initial-exec")));
 
 static void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 {
@@ -103,9 +107,9 @@ static __attribute__((noinline, cold)) void on_resource(uint32_t id,
         return;
     if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
         the.cupti.node_id(graph->original_node, &original);
-    if (id == PYRO_CUPTI_NODE_CREATED && current_launch) {
+    if (id == PYRO_CUPTI_NODE_CREATED && this_thread.launch) {
         pyro_cupti_launch_ended(&the.calls);
-        current_launch = 0;
+        this_thread.launch = 0;
     }
     /* Nodes are cloned when a captured graph is made executable. */
     __atomic_store_n(&the.last_node, id == PYRO_CUPTI_NODE_CREATED ? the.sink->now() : 0,
@@ -113,50 +117,79 @@ static __attribute__((noinline, cold)) void on_resource(uint32_t id,
     the.sink->node_added(node, original);
 }
 
-static __attribute__((noinline, cold)) void keep_time(uint32_t correlation)
+static __attribute__((noinline, cold)) void begin_timed(const pyro_device_call *call,
+                                                        uint32_t correlation)
 {
     pyro_cupti_launch_keep_time(&the.calls, correlation, the.sink->now());
+    every.call_begins(call, correlation);
 }
 
-static inline void on_call_begins(const pyro_device_call *call, uint32_t correlation)
+static void on_call_begins(const pyro_device_call *call, uint64_t key, uint32_t correlation)
 {
-    if (call->starts_kernels) {
-        current_launch = correlation;
-        if (__builtin_expect(pyro_cupti_launch_begins(&the.calls, correlation), 0))
-            keep_time(correlation);
-    }
-    the.call_begins(call, correlation);
+    if (call->starts_kernels)
+        pyro_cupti_launch_begins(&every.launches, &this_thread, key, call, correlation);
+    if (call->starts_kernels && __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
+        begin_timed(call, correlation);
+    else
+        every.call_begins(call, correlation);
 }
 
-static inline void on_call_ends(const pyro_device_call *call, const pyro_cupti_call *data)
+static __attribute__((noinline, cold)) void on_call_ends(const pyro_device_call *call,
+                                                         const pyro_cupti_call *data)
 {
     pyro_call_outcome outcome = {.failed = data->result && *data->result != 0};
     if (call->starts_kernels) {
-        outcome.is_captured = !current_launch;
-        if (__builtin_expect(outcome.failed && current_launch, 0))
+        outcome.is_captured = !this_thread.launch;
+        if (outcome.failed && this_thread.launch)
             pyro_cupti_launch_ended(&the.calls);
-        current_launch = 0;
+        this_thread.launch = 0;
     }
-    the.call_ends(call, data->correlation, outcome);
+    every.call_ends(call, data->correlation, outcome);
 }
 
-static __attribute__((hot)) void on_callback(void *user, int domain, uint32_t id, const void *data)
+/* What on_callback() does not handle: all but launches, and the first launch of a kind. */
+static __attribute__((noinline, cold)) void on_other(int domain, uint32_t id, const void *data)
 {
-    (void)user;
     const pyro_cupti_call *of_call = data;
-    if (!__atomic_load_n(&the.is_on, __ATOMIC_ACQUIRE) || !data)
+    if (!__atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) || !data)
         return;
-    if (__builtin_expect(domain == PYRO_CUPTI_RESOURCE, 0)) {
+    if (domain == PYRO_CUPTI_RESOURCE) {
         on_resource(id, data);
         return;
     }
     const pyro_device_call *call = pyro_cupti_calls_find(&the.calls, domain, id);
-    if (__builtin_expect(!call, 0))
+    if (!call)
         return;
     if (of_call->site == 0)
-        on_call_begins(call, of_call->correlation);
+        on_call_begins(call, pyro_cupti_call_key(domain, id), of_call->correlation);
     else
         on_call_ends(call, of_call);
+}
+
+/* Small, because the program evicts it from the caches between two launches. */
+static __attribute__((hot, aligned(64))) void on_callback(void *user, int domain, uint32_t id,
+                                                          const void *data)
+{
+    (void)user;
+    const pyro_cupti_call *of_call = data;
+    pyro_calling_thread *thread = &this_thread;
+    __asm__("" : "+r"(thread)); /* the compiler would compute the address at every use */
+    if (__builtin_expect(thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) ||
+                             thread->key != pyro_cupti_call_key(domain, id),
+                         0)) {
+        on_other(domain, id, data);
+    } else if (of_call->site == 0) {
+        pyro_cupti_count_launch(thread, of_call->correlation);
+        if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
+            begin_timed(&thread->call, of_call->correlation);
+        else
+            every.call_begins(&thread->call, of_call->correlation);
+    } else if (__builtin_expect(!thread->launch || !of_call->result || *of_call->result, 0)) {
+        on_call_ends(&thread->call, of_call);
+    } else {
+        thread->launch = 0;
+        every.call_ends(&thread->call, of_call->correlation, (pyro_call_outcome){0});
+    }
 }
 
 static bool read_device_clock(void *user, uint64_t *time)
@@ -194,7 +227,7 @@ static void prove_clock(const pyro_device_work *work, uint64_t now)
     the.clock_is_proven = start + slack >= begun && start <= now + slack;
     if (!the.clock_is_proven && work->start >= begun && work->start <= now)
         the.clock.is_recorder_clock = the.clock_is_proven = true;
-    __atomic_store_n(&the.calls.wants_times, !the.clock_is_proven, __ATOMIC_RELAXED);
+    __atomic_store_n(&every.launches.wants_times, !the.clock_is_proven, __ATOMIC_RELAXED);
 }
 
 /* Counters have one writer, and pyro_collector_look as a reader. */
@@ -342,7 +375,7 @@ static void in_child(void)
 {
     pthread_mutex_init(&the.control, NULL);
     pthread_mutex_init(&the.lock, NULL);
-    the.is_on = 0;
+    every.is_on = 0;
     the.has_thread = false;
     the.state = PYRO_COLLECTOR_OFF;
 }
@@ -358,7 +391,7 @@ static bool prepare(void)
     pthread_cond_init(&the.flushed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_atfork(NULL, NULL, in_child);
-    pyro_cupti_calls_begin(&the.calls, &the.cupti);
+    pyro_cupti_calls_begin(&the.calls, &the.cupti, &every.launches);
     the.is_prepared = pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
     return the.is_prepared;
 }
@@ -469,7 +502,7 @@ static pyro_collector_state start_collecting(uint32_t more)
         result = enable_kinds(more);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
-    __atomic_store_n(&the.is_on, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&every.is_on, every.launches.start, __ATOMIC_RELEASE);
     switch_callbacks(true);
     the.reason[0] = '\0';
     return the.state = PYRO_COLLECTOR_ON;
@@ -490,7 +523,7 @@ static void stop_thread(void)
 
 static void stop_collecting(void)
 {
-    __atomic_store_n(&the.is_on, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&every.is_on, 0, __ATOMIC_RELEASE);
     switch_callbacks(false);
     if (the.has_thread)
         flush_and_wait(true);
@@ -521,8 +554,8 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t
     pyro_collector_state state = the.state;
     if (state != PYRO_COLLECTOR_ON) {
         the.sink = sink;
-        the.call_begins = sink->call_begins;
-        the.call_ends = sink->call_ends;
+        every.call_begins = sink->call_begins;
+        every.call_ends = sink->call_ends;
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
@@ -555,7 +588,7 @@ void pyro_collector_flush(void)
 
 void pyro_collector_look(pyro_collector_status *status)
 {
-    uint64_t launches = __atomic_load_n(&the.calls.launches, __ATOMIC_RELAXED);
+    uint64_t launches = pyro_cupti_count_launches(&the.calls);
     uint64_t done = __atomic_load_n(&the.calls.done, __ATOMIC_ACQUIRE);
     *status = (pyro_collector_status){
         .state = the.state,

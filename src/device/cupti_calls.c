@@ -94,9 +94,11 @@ static void learn_call(pyro_cupti_calls *calls, pyro_device_call *known, int dom
     }
 }
 
-void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti,
+                            pyro_launches *launches)
 {
     memset(calls, 0, sizeof *calls);
+    calls->launches = launches;
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++) {
         int gap = 0;
         for (uint32_t id = 1; id < PYRO_MOST_CALL_IDS && gap < LONGEST_GAP; id++) {
@@ -112,10 +114,55 @@ void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti)
 
 void pyro_cupti_calls_restart(pyro_cupti_calls *calls)
 {
-    calls->launches = calls->done = 0;
-    calls->first = 0;
-    calls->wants_times = true;
+    calls->launches_before += pyro_cupti_count_launches(calls);
+    calls->done = 0;
+    calls->launches->start++;
+    calls->launches->first = 0;
+    calls->launches->wants_times = true;
     memset(calls->seen_graphs, 0, sizeof calls->seen_graphs);
+}
+
+uint64_t pyro_cupti_count_launches(const pyro_cupti_calls *calls)
+{
+    uint64_t all = 0;
+    for (size_t i = 0; calls->launches && i < PYRO_LAUNCH_COUNTERS; i++)
+        all += __atomic_load_n(&calls->launches->counts[i], __ATOMIC_RELAXED);
+    return all - calls->launches_before;
+}
+
+const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain,
+                                              uint32_t id)
+{
+    if ((domain != PYRO_CUPTI_DRIVER && domain != PYRO_CUPTI_RUNTIME) || id >= PYRO_MOST_CALL_IDS ||
+        !calls->known[domain][id].name)
+        return NULL;
+    return &calls->known[domain][id];
+}
+
+/* Counters are not given back: threads that launch live long. */
+static uint32_t next_counter(void)
+{
+    static uint32_t given;
+    uint32_t number = __atomic_load_n(&given, __ATOMIC_RELAXED);
+    if (number < PYRO_LAUNCH_COUNTERS)
+        number = __atomic_add_fetch(&given, 1, __ATOMIC_RELAXED);
+    return number < PYRO_LAUNCH_COUNTERS ? number : PYRO_LAUNCH_COUNTERS;
+}
+
+void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread, uint64_t key,
+                              const pyro_device_call *call, uint32_t correlation)
+{
+    uint32_t none = 0;
+    if (!thread->counter)
+        thread->counter = next_counter();
+    thread->launch = correlation;
+    thread->call = *call;
+    thread->count = &launches->counts[thread->counter - 1];
+    thread->start = launches->start;
+    thread->key = thread->counter < PYRO_LAUNCH_COUNTERS ? key : 0;
+    __atomic_fetch_add(thread->count, 1, __ATOMIC_RELAXED);
+    __atomic_compare_exchange_n(&launches->first, &none, correlation, false, __ATOMIC_RELAXED,
+                                __ATOMIC_RELAXED);
 }
 
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
@@ -137,7 +184,7 @@ void pyro_cupti_launch_ended(pyro_cupti_calls *calls)
 
 void pyro_cupti_launch_worked(pyro_cupti_calls *calls, uint32_t correlation, uint32_t graph)
 {
-    uint32_t first = __atomic_load_n(&calls->first, __ATOMIC_RELAXED);
+    uint32_t first = __atomic_load_n(&calls->launches->first, __ATOMIC_RELAXED);
     uint32_t *seen = &calls->seen_graphs[correlation % PYRO_SEEN_GRAPHS];
     /* Kernels that were launched before the callbacks were enabled do not count. */
     if (!first || (int32_t)(correlation - first) < 0 || (graph && *seen == correlation))

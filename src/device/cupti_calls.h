@@ -22,14 +22,34 @@ typedef struct pyro_call_time {
     uint32_t correlation;
 } pyro_call_time;
 
-/* What every launch uses comes first. */
-typedef struct pyro_cupti_calls {
-    uint64_t launches;    /* of kernels and graphs */
-    uint32_t first;       /* correlation of the first of them; 0: none yet */
+/* The first threads that launch have a counter each, and need no locked instruction, which would
+ * wait until all earlier writes are in the cache. The last counter is that of all other threads. */
+#define PYRO_LAUNCH_COUNTERS 4
+
+/* Launches of kernels and graphs: what each of them reads and writes. */
+typedef struct pyro_launches {
+    uint32_t start;       /* number of the collector's start, from 1 */
+    uint32_t first;       /* correlation of the first launch since then; 0: none yet */
     uint32_t wants_times; /* of launches, in `times` */
+    uint64_t counts[PYRO_LAUNCH_COUNTERS]; /* since the process began */
+} pyro_launches;
+
+/* A thread that makes calls. */
+typedef struct pyro_calling_thread {
+    uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
+    uint32_t start; /* in which it made its last launch; 0: none */
+    uint64_t key; /* of the kind of that launch; 0: none, or the thread has no own counter */
+    uint64_t *count; /* its own counter */
+    pyro_device_call call; /* that launch: the table is large, and most calls are the same */
+    uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
+} pyro_calling_thread;
+
+typedef struct pyro_cupti_calls {
+    pyro_launches *launches;
+    uint64_t launches_before; /* of earlier starts */
     /* By domain and id; without a name: not wanted. */
     pyro_device_call known[3][PYRO_MOST_CALL_IDS];
-    uint16_t name_count;                          /* different names */
+    uint16_t name_count; /* different names */
     char names[PYRO_MOST_CALL_NUMBERS][PYRO_LONGEST_CALL_NAME]; /* by number */
     pyro_call_time times[PYRO_CALL_TIMES];
     uint32_t seen_graphs[PYRO_SEEN_GRAPHS]; /* launches whose first work has arrived */
@@ -37,9 +57,12 @@ typedef struct pyro_cupti_calls {
 } pyro_cupti_calls;
 
 /* Finds the ids of the wanted calls by their names. */
-void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti);
+void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti,
+                            pyro_launches *launches);
 /* Forgets the launches so far. */
 void pyro_cupti_calls_restart(pyro_cupti_calls *calls);
+/* Launches since the last restart. */
+uint64_t pyro_cupti_count_launches(const pyro_cupti_calls *calls);
 /* Switches the callbacks of all wanted calls. Returns the number of calls. */
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,
                                const pyro_cupti_subscription *subscription, bool enable);
@@ -52,22 +75,23 @@ void pyro_cupti_launch_keep_time(pyro_cupti_calls *calls, uint32_t correlation, 
 uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correlation);
 
 /* The wanted call with an id, or NULL. */
-static inline const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls,
-                                                            int domain, uint32_t id)
+const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain,
+                                              uint32_t id);
+/* Counts a launch. If the thread has a counter of its own, it counts the next launches of this kind
+ * with pyro_cupti_count_launch(). */
+void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread, uint64_t key,
+                              const pyro_device_call *call, uint32_t correlation);
+
+/* Never 0. */
+static inline uint64_t pyro_cupti_call_key(int domain, uint32_t id)
 {
-    if ((domain != PYRO_CUPTI_DRIVER && domain != PYRO_CUPTI_RUNTIME) || id >= PYRO_MOST_CALL_IDS ||
-        !calls->known[domain][id].name)
-        return NULL;
-    return &calls->known[domain][id];
+    return (uint64_t)(uint32_t)domain << 32 | (uint64_t)(id + 1);
 }
 
-/* Returns whether the launch's time is wanted. */
-static inline bool pyro_cupti_launch_begins(pyro_cupti_calls *calls, uint32_t correlation)
+static inline void pyro_cupti_count_launch(pyro_calling_thread *thread, uint32_t correlation)
 {
-    __atomic_fetch_add(&calls->launches, 1, __ATOMIC_RELAXED);
-    if (__builtin_expect(!__atomic_load_n(&calls->first, __ATOMIC_RELAXED), 0))
-        __atomic_store_n(&calls->first, correlation, __ATOMIC_RELAXED);
-    return __atomic_load_n(&calls->wants_times, __ATOMIC_RELAXED);
+    __atomic_store_n(thread->count, *thread->count + 1, __ATOMIC_RELAXED);
+    thread->launch = correlation;
 }
 
 #endif

@@ -21,20 +21,28 @@ typedef struct seen_module {
     layer_name *names;
 } seen_module;
 
-/* One cache line. */
+#define MODULE_INPUT_WORDS 10
+
+/* Two cache lines, the second of them for recordings with shapes. */
 typedef struct module_slot {
     _Alignas(64) PyObject *module; /* only compared; NULL: the slot is free */
     seen_module *seen;
     /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;
     uint32_t follower; /* slot of the module that was called next last time */
+    /* The last input: the id of its signature, its session (0: none), and its words. */
+    uint32_t inputs, input_generation;
+    uint64_t input_count, input[MODULE_INPUT_WORDS];
 } module_slot;
+
+_Static_assert(sizeof(module_slot) == 128, "a module has two cache lines");
 
 /* One table per process, because there is one Module class. */
 typedef struct module_table {
     module_slot *slots; /* open addressing by address */
     uint32_t slot_count, seen_count, instance_count;
     uint32_t last_slot; /* of the last called module */
+    uint32_t expected;  /* slot of the module that should be called next */
 } module_table;
 
 /* Hidden, so that access needs no global offset table. */

@@ -5,13 +5,21 @@
  */
 #include "hooks/modules.h"
 
+#include <string.h>
+
 /* One hook per process, because there is one Module class. Guarded by the GIL. */
 static struct {
     PyObject *function, *module_class;
     vectorcallfunc original;
     pyro_recorder_api *api;
+    /* The session, if calls of known modules need nothing but a record; or 0. */
+    uint32_t plain_generation;
+    bool wants_inputs; /* in that session */
     bool is_wrapped; /* another hook replaced the slot after us and keeps calling us */
 } hook CORE_EVERY_CALL;
+
+/* Code that every call of a layer runs. */
+#define HOT_CODE __attribute__((hot, aligned(64)))
 
 /* State of this thread, reached without a function call. */
 static _Thread_local struct {
@@ -37,15 +45,26 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
     return id;
 }
 
-/* Prefetches the slot of the module that followed last time: the order of calls repeats. */
+/* The slot with a number, which may be an old one. */
+static inline module_slot *slot_at(uint32_t number)
+{
+    return &core_modules.slots[number & (core_modules.slot_count - 1)];
+}
+
+/* The order of calls repeats: expects the module that followed last time, and prefetches it. */
 static inline void expect_follower(const module_slot *called)
 {
-    uint32_t number = (uint32_t)(called - core_modules.slots), mask = core_modules.slot_count - 1;
-    module_slot *before = &core_modules.slots[core_modules.last_slot & mask];
-    if (before->follower != number)
-        before->follower = number;
-    core_modules.last_slot = number;
-    __builtin_prefetch(&core_modules.slots[called->follower & mask]);
+    module_slot *next = slot_at(called->follower);
+    core_modules.last_slot = (uint32_t)(called - core_modules.slots);
+    core_modules.expected = called->follower;
+    __builtin_prefetch(next);
+    __builtin_prefetch(next->input);
+}
+
+/* A module was called that was not expected. */
+static inline void note_follower(const module_slot *called)
+{
+    slot_at(core_modules.last_slot)->follower = (uint32_t)(called - core_modules.slots);
 }
 
 static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
@@ -71,6 +90,7 @@ static inline uint32_t name_of(PyObject *module, module_slot *known, const layer
 {
     uint32_t parent = caller ? caller->id : 0;
     if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1)) {
+        note_follower(known);
         expect_follower(known);
         return known->id;
     }
@@ -99,6 +119,41 @@ typedef struct layer_input {
     size_t count;
     uint64_t words[MOST_INPUT_WORDS];
 } layer_input;
+
+static inline void read_input(layer_input *input, PyObject *const *arguments, size_t count_and_flag,
+                              PyObject *names)
+{
+    size_t count = (size_t)PyVectorcall_NARGS(count_and_flag) +
+                   (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
+    input->count = layers_input(input->words, MOST_INPUT_WORDS, arguments, count);
+}
+
+/* The id of an input that differs from the module's last one. */
+static __attribute__((noinline)) uint32_t look_up_input(module_slot *known,
+                                                        pyro_recorder_thread *thread,
+                                                        const layer_input *input)
+{
+    if (!input->count)
+        return 0;
+    uint32_t id = hook.api->signature(thread, input->words, input->count);
+    if (input->count <= MODULE_INPUT_WORDS) {
+        memcpy(known->input, input->words, input->count * sizeof *input->words);
+        known->input_count = input->count;
+        known->input_generation = thread->generation;
+        known->inputs = id;
+    }
+    return id;
+}
+
+static inline uint32_t id_of_input(module_slot *known, pyro_recorder_thread *thread,
+                                   const layer_input *input)
+{
+    uint64_t difference = (input->count ^ known->input_count) |
+                          (thread->generation ^ known->input_generation);
+    for (size_t i = 0; !difference && i < input->count; i++)
+        difference |= input->words[i] ^ known->input[i];
+    return __builtin_expect(!difference, 1) ? known->inputs : look_up_input(known, thread, input);
+}
 
 /* Begins the span; false if it cannot be written. Sets the base for stacks of nested calls. */
 static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
@@ -168,10 +223,19 @@ static uint64_t count_values(const layer_input *input)
     return input->count ? values : 0;
 }
 
+/* Notes whether observe_call() may handle the next calls of this session. */
+static void note_session(uint32_t generation)
+{
+    const pyro_recorder_api *api = hook.api;
+    bool is_plain = !(api->flags & PYRO_RECORD_STACKS) && !api->uses_clock && !api->needs_fence;
+    hook.wants_inputs = api->flags & PYRO_RECORD_SHAPES;
+    hook.plain_generation = is_plain ? generation : 0;
+}
+
 /* Calls the module, as a span if it has a name. */
-static inline PyObject *observe_layer(vectorcallfunc original, PyObject *function,
-                                      PyObject *const *arguments, size_t count_and_flag,
-                                      PyObject *names, module_slot *known, uint32_t generation)
+static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
+                               PyObject *const *arguments, size_t count_and_flag, PyObject *names,
+                               module_slot *known, uint32_t generation)
 {
     PyObject *module = arguments[0];
     layer_call outer = thread_state.call;
@@ -185,15 +249,13 @@ static inline PyObject *observe_layer(vectorcallfunc original, PyObject *functio
     if (__builtin_expect(flags & PYRO_RECORD_STACKS, 0))
         read_layer_stack(&outer_stack, &outer_frame);
     input.count = 0;
-    if (flags & PYRO_RECORD_SHAPES) {
-        size_t count = (size_t)PyVectorcall_NARGS(count_and_flag) +
-                       (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
-        input.count = layers_input(input.words, MOST_INPUT_WORDS, arguments, count);
-    }
+    if (flags & PYRO_RECORD_SHAPES)
+        read_input(&input, arguments, count_and_flag, names);
     layer_call inner = {module, is_inside ? outer.root : module, id, generation};
     int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
     if (!id || !begin_layer(id, &inner, &input, mark))
         return original(function, arguments, count_and_flag, names);
+    note_session(generation);
     thread_state.call = inner;
     bool is_step = !is_inside && hook.api->wants_steps, has_range = core_ranges_wanted;
     uint64_t begin_raw = __builtin_expect(is_step, 0) ? pyro_raw_time(hook.api) : 0;
@@ -224,8 +286,10 @@ static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
     return original(function, arguments, count_and_flag, names);
 }
 
-static PyObject *observe_call(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
-                              PyObject *names)
+/* All calls that observe_call() does not handle. */
+static __attribute__((noinline)) PyObject *observe_other(PyObject *function,
+                                                         PyObject *const *arguments,
+                                                         size_t count_and_flag, PyObject *names)
 {
     if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
         return hook.original(function, arguments, count_and_flag, names);
@@ -244,6 +308,127 @@ static PyObject *observe_call(PyObject *function, PyObject *const *arguments, si
     if (pass.is_asked)
         core_pass_leave(&pass);
     return result;
+}
+
+/* Like pyro_recorder_enter(), for a thread that has recorded layers. Pass `busy` to leave_fast(). */
+static inline pyro_recorder_thread *enter_fast(uint32_t generation, uint32_t *busy)
+{
+    pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
+    if (__builtin_expect(!thread || thread->generation != generation, 0))
+        return NULL;
+    *busy = thread->busy;
+    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(hook.api->generation == generation, 1))
+        return thread;
+    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static inline void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
+{
+    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+}
+
+/* Begins the span of a known module; false if begin_layer() must. */
+static inline bool begin_known(module_slot *known, uint32_t generation, const void *key,
+                               const layer_input *input)
+{
+    uint32_t busy;
+    pyro_recorder_thread *thread = enter_fast(generation, &busy);
+    if (__builtin_expect(!thread, 0))
+        return false;
+    pyro_record *record = thread->next;
+    uint32_t depth = thread->depth;
+    bool has_room = record != thread->end && depth < PYRO_MOST_OPEN_SPANS;
+    if (__builtin_expect(has_room, 1)) {
+        record->inputs = input ? id_of_input(known, thread, input) : 0;
+        record->sequence = -1;
+        record->name = known->id;
+        pyro_record_is(record, PYRO_RECORD_LAYER, 0);
+        record->start_raw = pyro_counter();
+        pyro_span_open_at(thread, depth, record, key);
+        pyro_record_commit(thread, record);
+        pyro_record_prefetch(record + 2);
+    }
+    leave_fast(thread, busy);
+    return has_room;
+}
+
+static inline void end_known(uint32_t generation, const void *key, bool raised)
+{
+    uint64_t now = pyro_counter();
+    uint32_t busy;
+    pyro_recorder_thread *thread = enter_fast(generation, &busy);
+    uint32_t depth = thread ? thread->depth - 1 : 0;
+    pyro_open_span *span = thread && depth < PYRO_MOST_OPEN_SPANS ? &thread->open[depth] : NULL;
+    bool is_plain = span && span->key == key && span->record && !raised;
+    if (__builtin_expect(is_plain, 1)) {
+        __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
+        __atomic_store_n(&span->record->end_raw, now, __ATOMIC_RELEASE);
+    }
+    if (thread)
+        leave_fast(thread, busy);
+    if (__builtin_expect(!is_plain, 0))
+        end_layer(key, raised, generation, 0, NULL);
+}
+
+/* Whether nothing but a span is to be recorded of a call. */
+static inline bool is_plain_now(uint32_t generation)
+{
+    return generation && generation == hook.api->generation && !hook.api->is_resting &&
+           !(core_passes_wanted | core_marks_wanted | core_ranges_wanted);
+}
+
+/*
+ * Records a call of a known module. Models call their layers in the same order again and again, so
+ * that most modules are found without a search. The code is small because the program evicts it from
+ * the caches between two calls.
+ */
+static inline __attribute__((always_inline)) PyObject *
+observe_known(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
+              PyObject *names, uint32_t generation, const layer_input *input)
+{
+    layer_call outer = thread_state.call;
+    module_slot *known = slot_at(core_modules.expected);
+    if (known->module != arguments[0]) {
+        known = module_find_slot(arguments[0]);
+        if (!known)
+            return observe_other(function, arguments, count_and_flag, names);
+        note_follower(known);
+    }
+    layer_call inner = {arguments[0], outer.root, known->id, generation};
+    if (__builtin_expect(known->generation != generation || known->parent != outer.id ||
+                             outer.generation != generation || !outer.id ||
+                             !begin_known(known, generation, &inner, input),
+                         0))
+        return observe_other(function, arguments, count_and_flag, names);
+    expect_follower(known);
+    thread_state.call = inner;
+    PyObject *result = hook.original(function, arguments, count_and_flag, names);
+    end_known(generation, &inner, !result);
+    thread_state.call = outer;
+    return result;
+}
+
+static HOT_CODE __attribute__((noinline)) PyObject *
+observe_with_input(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
+                   PyObject *names, uint32_t generation)
+{
+    layer_input input;
+    read_input(&input, arguments, count_and_flag, names);
+    return observe_known(function, arguments, count_and_flag, names, generation, &input);
+}
+
+static HOT_CODE PyObject *observe_call(PyObject *function, PyObject *const *arguments,
+                                       size_t count_and_flag, PyObject *names)
+{
+    uint32_t generation = hook.plain_generation;
+    if (__builtin_expect(!is_plain_now(generation) || PyVectorcall_NARGS(count_and_flag) < 1, 0))
+        return observe_other(function, arguments, count_and_flag, names);
+    if (hook.wants_inputs)
+        return observe_with_input(function, arguments, count_and_flag, names, generation);
+    return observe_known(function, arguments, count_and_flag, names, generation, NULL);
 }
 
 bool layers_is_module(PyObject *object)
@@ -326,6 +511,7 @@ PyObject *core_layers_remove(PyObject *module, PyObject *unused)
     if (!hook.is_wrapped)
         layers_set_vectorcall(function, hook.original);
     hook.function = NULL;
+    hook.plain_generation = 0;
     layers_forget_all();
     layers_names_end();
     Py_DECREF(function);

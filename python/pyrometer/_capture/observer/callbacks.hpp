@@ -78,7 +78,6 @@ bool is_intact(const pyro_record *record, uint64_t chunk)
 // Removes spans that ended on other threads from this thread's list, which would fill up otherwise.
 COLD void prune_open(pyro_recorder_thread *thread)
 {
-    OpPredictor *predictor = predictor_of(&thread_state, thread);
     uint32_t kept = 0;
     if (thread->depth > PYRO_MOST_OPEN_SPANS)
         return;
@@ -86,8 +85,6 @@ COLD void prune_open(pyro_recorder_thread *thread)
         const pyro_open_span &span = thread->open[i];
         if (span.record && is_intact(span.record, span.chunk) && span.record->end_raw)
             continue;
-        if (predictor)
-            predictor->open[kept] = predictor->open[i];
         thread->open[kept++] = span;
     }
     __atomic_store_n(&thread->depth, kept, __ATOMIC_RELAXED);

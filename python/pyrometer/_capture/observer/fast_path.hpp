@@ -40,7 +40,7 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
     PredictedOp *next = op->next[0];
     state->last = op;
     state->expected = next;
-    state->predictor->open[depth] = op;
+    thread->open[depth].op = op;
     pyro_span_open_at(thread, depth, record, &function);
     prefetch_for_write(record + 2);
     prefetch(next);
@@ -49,12 +49,12 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
     return nullptr;
 }
 
-// Whether the op at this depth returned outputs of the expected layout; sets `id` to their id.
-INLINED bool gave_expected(const ThreadState *state, uint32_t depth,
-                           const at::RecordFunction &function, uint32_t *id)
+// Whether the op of this span returned outputs of the expected layout; sets `id` to their id.
+INLINED bool gave_expected(const pyro_open_span *span, const at::RecordFunction &function,
+                           uint32_t *id)
 {
     const std::vector<c10::IValue> &values = function.outputs();
-    const PredictedOp *op = state->predictor ? state->predictor->open[depth] : nullptr;
+    auto *op = static_cast<const PredictedOp *>(span->op);
     *id = 0;
     if (values.empty())
         return true;
@@ -78,7 +78,7 @@ HOT void on_end_fast(const at::RecordFunction &function, at::ObserverContext *co
     if (__builtin_expect(depth >= most_fast_depth || span->key != &function || !span->record ||
                              !is_intact(span->record, span->chunk) ||
                              function.scope() != at::RecordScope::FUNCTION ||
-                             (with_outputs && !gave_expected(state, depth, function, &outputs)),
+                             (with_outputs && !gave_expected(span, function, &outputs)),
                          0)) {
         leave_fast(thread, busy);
         return on_end(function, context);

@@ -56,7 +56,6 @@ struct OpPredictor {
     static constexpr int index_bits = 14;
     PredictedOp *transient; // scratch for an op that is not stored
     size_t used;
-    PredictedOp *open[PYRO_MOST_OPEN_SPANS]; // NULL: not stored
     OpenStack open_stacks[PYRO_MOST_OPEN_SPANS];
     PredictedOp *index[1u << index_bits]; // by hash of history and op
     VaryingOps varying;
@@ -75,7 +74,8 @@ COLD OpPredictor *renew_predictor(pyro_recorder_thread *thread)
     predictor->transient = reinterpret_cast<PredictedOp *>(predictor->room + sizeof(PredictedOp));
     predictor->used = 2 * sizeof(PredictedOp);
     std::memset(predictor->room, 0, predictor->used);
-    std::memset(predictor->open, 0, sizeof predictor->open);
+    for (pyro_open_span &span : thread->open)
+        span.op = nullptr;
     std::memset(static_cast<void *>(predictor->open_stacks), 0, sizeof predictor->open_stacks);
     std::memset(predictor->index, 0, sizeof predictor->index);
     predictor->varying.clear();
@@ -226,7 +226,7 @@ inline const PredictedOp *recognize(pyro_recorder_thread *thread, OpPredictor *p
         thread_state.expected = kept->next[0];
     }
     if (thread->depth < PYRO_MOST_OPEN_SPANS)
-        predictor->open[thread->depth] = kept;
+        thread->open[thread->depth].op = kept;
     return op;
 }
 
@@ -271,8 +271,8 @@ inline uint32_t recognize_outputs(pyro_recorder_thread *thread, uint32_t depth,
                                   const std::vector<c10::IValue> &values)
 {
     PredictedOp *op = nullptr;
-    if (thread_state.predictor && depth < PYRO_MOST_OPEN_SPANS)
-        op = thread_state.predictor->open[depth];
+    if (depth < PYRO_MOST_OPEN_SPANS)
+        op = static_cast<PredictedOp *>(thread->open[depth].op);
     if (__builtin_expect(op && op->output_layout &&
                              has_layout(op->output_layout, {values.data(), values.size()}),
                          1))
