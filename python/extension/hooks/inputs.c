@@ -112,7 +112,8 @@ static size_t describe(PyObject *tensor, uint64_t *words, size_t room)
     return object ? torch_types.describe(object, words, room) : 0;
 }
 
-size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count)
+static __attribute__((noinline)) size_t search_input(uint64_t *words, size_t room,
+                                                     PyObject *const *arguments, size_t count)
 {
     if (!torch_types.base)
         return 0;
@@ -123,6 +124,18 @@ size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, si
             return describe(tensor, words, room);
     }
     return 0;
+}
+
+/* Nearly always the first argument is a plain tensor. */
+__attribute__((hot)) size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments,
+                                         size_t count)
+{
+    const void *object = NULL;
+
+    if (count > 1 && torch_types.describe && Py_TYPE(arguments[1]) == torch_types.tensor)
+        memcpy(&object, (const char *)arguments[1] + torch_types.pointer_at, sizeof object);
+    return object ? torch_types.describe(object, words, room)
+                  : search_input(words, room, arguments, count);
 }
 
 /* The offset of the C++ object's address in a Python tensor; 0 if not found. */

@@ -99,7 +99,7 @@ EXPORT int pyro_observer_numbers(c10::TensorImpl *tensor, uint64_t out[2])
 }
 
 // Writes a tensor's words as for a value of an op. Returns their number, 0 if sizes are not plain.
-EXPORT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *words, size_t room)
+EXPORT HOT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *words, size_t room)
 {
     if (tensor == c10::UndefinedTensorImpl::singleton() ||
         (__builtin_expect(Peek::has_own_sizes(tensor) || !tensor->dtype().isScalarType(), 0) &&
