@@ -26,8 +26,9 @@ case $part in
     exit "$failed"
     ;;
 3)
-    scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 400 --seconds 105 \
-        --their-seconds 32 --ways "layers and kernels+everything" --json "$folder/floors.json"
+    scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 600 --seconds 125 \
+        --their-seconds 26 --ways "layers and kernels+everything+everything but memsets" \
+        --json "$folder/floors.json"
     ;;
 *)
     echo "gpu-limits: no part $part" >&2

@@ -139,7 +139,7 @@ const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int
     return &calls->known[domain][id];
 }
 
-/* Counters are not given back: threads that launch live long. */
+/* Counters are not reused: threads that launch live long. */
 static uint32_t next_counter(void)
 {
     static uint32_t given;

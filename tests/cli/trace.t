@@ -8,7 +8,7 @@ Summary:
   Events:               17,189, over 65.6 ms
   Device:               NVIDIA H200
   Device time:          6.04 ms (736 kernels); busy 9.2% of the span
-  Profiler:             about 33% of a step; 18.5 to 25.1 ms without it
+  Profiler:             about 36% of a step; 17.6 to 23.8 ms without it
 
 Where the time went (2 steps, median 32.4 ms):
   Compute                 6.03 ms    9.3%  ###
@@ -26,17 +26,17 @@ Where the time went (2 steps, median 32.4 ms):
 
 Findings (top 3 of 4 by gain):
   1. The device waits for the host to launch kernels, at gputraces.py(15):
-     <lambda> (up to 35.9 ms to gain)
-     the device waited 82.8% of the step time without the profiler (35.856 ms)
-     for the host, besides 21.269 ms that the profiler takes; 519 kernels were
+     <lambda> (up to 33.1 ms to gain)
+     the device waited 81.6% of the step time without the profiler (33.118 ms)
+     for the host, besides 24.007 ms that the profiler takes; 519 kernels were
      launched after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 13.5 ms
-     - ops and calls of the runtime: 15.7 ms
+     - Python code outside of ops, at gputraces.py(21): step: 12.1 ms
+     - ops and calls of the runtime: 14.4 ms
      - until a launch took effect: 6.68 ms
      - Kernels are shorter than their launches: 558 of 736 launches (75.8%) took
        longer than their kernels, which run 1.908 ms in total
      - The device waits for launch calls: 736 launch calls take 7.637 ms; the
-       device waits for them for up to 17.6% of the step time without the
+       device waits for them for up to 18.8% of the step time without the
        profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
@@ -97,7 +97,7 @@ Summary:
   Events:               4,249, over 10.9 ms
   Device:               NVIDIA H200
   Device time:          3.05 ms (150 kernels); busy 27.8% of the span
-  Profiler:             about 21% of the time; 7.39 to 9.99 ms without it
+  Profiler:             about 23% of the time; 7.18 to 9.71 ms without it
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
@@ -118,23 +118,23 @@ Findings (top 3 of 4 by gain):
   1. The host works before it launches the first kernel, at
      torchvision/models/vision_transformer.py(268): _process_input (up to 2.69
      ms to gain)
-     before the first launch the host took 31.0% of the time without the
-     profiler (2.695 ms), 2.529 ms of it there; threshold 10%
+     before the first launch the host took 31.9% of the time without the
+     profiler (2.691 ms), 2.528 ms of it there; threshold 10%
      -> prepare inputs in worker processes or on the device while it works; if
         this is the start of the program, record after some warm-up steps
   2. The device waits for the host to launch kernels, at
-     torchvision/models/vision_transformer.py(110): forward (up to 2.60 ms to
+     torchvision/models/vision_transformer.py(110): forward (up to 2.36 ms to
      gain)
-     the device waited 29.9% of the time without the profiler (2.598 ms) for the
-     host, besides 2.180 ms that the profiler takes; 78 kernels were launched
+     the device waited 28.0% of the time without the profiler (2.365 ms) for the
+     host, besides 2.413 ms that the profiler takes; 78 kernels were launched
      after all earlier ones had finished; threshold 10%
-     - Python code outside of ops: 826.3 us
-     - ops and calls of the runtime: 999.8 us
+     - Python code outside of ops: 772.6 us
+     - ops and calls of the runtime: 820.4 us
      - until a launch took effect: 771.7 us
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
      - The device waits for launch calls: 150 launch calls take 1.313 ms; the
-       device waits for them for up to 15.1% of the time without the profiler
+       device waits for them for up to 15.5% of the time without the profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop

@@ -219,6 +219,41 @@ static void test_replays_of_graphs_have_the_layers_of_their_capture(void **state
     pyro_trace_close(trace);
 }
 
+/* A launch has a record when it ends. What happens inside it finds it open all the same: the first
+ * launch of a session, later ones, launches that fail and those that are added to a graph. */
+static void test_launches_inside_and_outside_of_a_capture(void **state)
+{
+    (void)state;
+    start(false);
+    run_model();
+    run_model();
+    device.fail_launches(true);
+    device.launch("_Z1cv", 3000, 7);
+    device.fail_launches(false);
+    run_model();
+    device.capture(true);
+    run_model();
+    device.capture(false);
+    run_model();
+    device.replay(2000);
+    stop();
+    pyro_trace *trace = open_trace(file);
+    assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1av", "a()"), "first"),
+                     5); /* 4, and one of the replay */
+    assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1bv", "b()"), "second"), 5);
+    assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1cv", "c()"), "(none)"), 0);
+    assert_false(has_warning(trace, "missing"));
+    size_t launches = 0;
+    for (uint32_t i = 0; i < trace->count; i++) {
+        if (trace->category[i] != PYRO_EVENT_DRIVER && trace->category[i] != PYRO_EVENT_RUNTIME)
+            continue;
+        assert_true(trace->duration_ns[i] >= 0);
+        launches += strstr(pyro_event_name(trace, i), "LaunchKernel") != NULL;
+    }
+    assert_int_equal(launches, 11);
+    pyro_trace_close(trace);
+}
+
 static void test_work_of_an_earlier_session_is_not_in_the_next(void **state)
 {
     (void)state;
@@ -324,6 +359,7 @@ static void test_a_killed_program(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_kernels_have_their_layer_and_op, stop_all),
     cmocka_unit_test_teardown(test_replays_of_graphs_have_the_layers_of_their_capture, stop_all),
+    cmocka_unit_test_teardown(test_launches_inside_and_outside_of_a_capture, stop_all),
     cmocka_unit_test_teardown(test_saved_replays_have_the_layers_of_their_capture, stop_all),
     cmocka_unit_test_teardown(test_work_of_an_earlier_session_is_not_in_the_next, stop_all),
     cmocka_unit_test_teardown(test_a_pass_has_the_work_that_it_launched, stop_all),

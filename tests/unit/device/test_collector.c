@@ -3,6 +3,7 @@
 #include "stub_device.h"
 #include "unit.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -328,6 +329,36 @@ static void test_it_can_start_again(void **state)
     assert_int_equal(call_count, 5);
 }
 
+static void *launch_some(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 10; i++)
+        device.launch("kernel", 10, 7);
+    return NULL;
+}
+
+/* Only the first threads have counters of their own. */
+static void test_launches_of_all_threads_are_counted(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        start();
+        for (int i = 0; i < 7; i++) {
+            pthread_t thread;
+            launch_some(NULL);
+            assert_int_equal(pthread_create(&thread, NULL, launch_some, NULL), 0);
+            assert_int_equal(pthread_join(thread, NULL), 0);
+        }
+        pyro_collector_stop();
+        pyro_collector_status status;
+        pyro_collector_look(&status);
+        assert_int_equal(status.launches, 140);
+        assert_int_equal(status.unfinished, 0);
+    }
+    assert_int_equal(call_count, 280);
+    assert_int_equal(end_count, 280);
+}
+
 static size_t resident_bytes(void)
 {
     size_t pages = 0, resident = 0;
@@ -394,6 +425,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_missing_privileges, begin, end),
     cmocka_unit_test_setup_teardown(test_an_old_driver, begin, end),
     cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
+    cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
 

@@ -159,7 +159,8 @@ static void test_kinds_of_events(void **state)
     maker_end(&maker);
 }
 
-static int64_t cost_of_nested(int64_t gap_ns, const pyro_analysis_options *options)
+static int64_t cost_of_nested_with(int64_t gap_ns, bool has_device,
+                                   const pyro_analysis_options *options)
 {
     maker maker;
     maker_begin(&maker);
@@ -169,12 +170,27 @@ static int64_t cost_of_nested(int64_t gap_ns, const pyro_analysis_options *optio
         maker_host(&maker, "cpu_op", "aten::t", 1, i * 50 * US, 20 * US);
         maker_host(&maker, "cpu_op", "aten::transpose", 1, i * 50 * US + gap_ns, 2 * US);
     }
+    if (has_device)
+        maker_host(&maker, "cuda_runtime", "cudaLaunchKernel", 1, 9 * MS, 2 * US);
     const pyro_analysis *analysis = maker_analyze(&maker, options);
     int64_t op_ns = analysis->profiler_cost.op_ns;
     check_parts(analysis);
     assert_int_equal(analysis->profiler_cost.source, PYRO_COSTS_TRACE);
     maker_end(&maker);
     return op_ns;
+}
+
+static int64_t cost_of_nested(int64_t gap_ns, const pyro_analysis_options *options)
+{
+    return cost_of_nested_with(gap_ns, false, options);
+}
+
+/* torch.profiler tells CUPTI about every op, if it records a device. */
+static void test_ops_beside_a_device(void **state)
+{
+    (void)state;
+    int64_t alone = cost_of_nested(800, NULL), beside = cost_of_nested_with(800, true, NULL);
+    assert_in_range(beside, alone + alone / 10, alone + alone / 5);
 }
 
 /* A faster machine is seen from how soon an op in an op starts. */
@@ -236,6 +252,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_late_launch),          cmocka_unit_test(test_wait_for_device),
     cmocka_unit_test(test_speed_of_the_machine), cmocka_unit_test(test_calibrated),
     cmocka_unit_test(test_width_of_range),       cmocka_unit_test(test_kinds_of_events),
+    cmocka_unit_test(test_ops_beside_a_device),
 };
 
 UNIT_TESTS(tests, NULL, NULL)
