@@ -219,7 +219,7 @@ static void test_replays_of_graphs_have_the_layers_of_their_capture(void **state
     pyro_trace_close(trace);
 }
 
-/* A launch has a record when it ends. What happens inside it finds it open all the same: the first
+/* A launch has a record when it ends. What happens inside it still finds it open: the first
  * launch of a session, later ones, launches that fail and those that are added to a graph. */
 static void test_launches_inside_and_outside_of_a_capture(void **state)
 {
