@@ -239,8 +239,10 @@ static void test_a_slow_step_is_in_its_file(void **state)
     (void)state;
     for (int round = 0; round < 10; round++) {
         start("10s", "slow-step:50ms", RING);
-        for (int i = 0; i < 12; i++)
+        for (int i = 0; i < 12; i++) {
+            usleep(20); /* a step takes longer than the clock's resolution */
             pyro_flight_step(PYRO_MARK_OPTIMIZER, 0x1000);
+        }
         fill_chunk();
         usleep(60000);
         pyro_flight_step(PYRO_MARK_OPTIMIZER, 0x1000);
@@ -269,7 +271,9 @@ static void test_old_records_are_left_out(void **state)
         char name[32];
         snprintf(name, sizeof name, "op %d", i);
         record_op(name, -1);
+        usleep(20); /* longer than the clock's resolution */
         pyro_flight_step(PYRO_MARK_PROFILER, 0);
+        usleep(20);
     }
     pyro_flight_trigger("save", "now");
     pyro_flight_wait();
