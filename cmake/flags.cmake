@@ -13,6 +13,11 @@ if(PYRO_SANITIZE)
   endif()
   target_compile_options(pyrometer_flags INTERFACE
     -fsanitize=${sanitizers} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  if(sanitizers STREQUAL "thread" AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    # It does not follow fences, and says so; the recorder's tail has one. Beside it GCC 12 sees
+    # overflows in report/trace/work.c that are none.
+    target_compile_options(pyrometer_flags INTERFACE -Wno-tsan -Wno-stringop-overflow)
+  endif()
   target_link_options(pyrometer_flags INTERFACE
     -fsanitize=${sanitizers} -fno-sanitize-recover=all)
 endif()

@@ -135,6 +135,13 @@ static void read_new(pyro_session *session)
     }
 }
 
+static void set_followed(pyro_session *session, bool is_followed)
+{
+    pthread_mutex_lock(&session->lock);
+    session->is_followed = is_followed;
+    pthread_mutex_unlock(&session->lock);
+}
+
 static void open_tail(pyro_session *session)
 {
     tail.is_open = true;
@@ -142,7 +149,7 @@ static void open_tail(pyro_session *session)
     memset(tail.seen, 0, sizeof tail.seen);
     pyro_recorded_free(&tail.tables);
     tail.tables = (pyro_recorded_tables){0};
-    session->is_followed = true;
+    set_followed(session, true);
     pyro_the_recorder_api.wants_steps = 1;
     if (tail.sink.begin)
         tail.sink.begin(tail.sink.user);
@@ -156,7 +163,7 @@ bool pyro_tail_is_followed(void)
 void pyro_tail_begin(pyro_session *session)
 {
     pthread_mutex_lock(&tail.lock);
-    session->is_followed = false;
+    set_followed(session, false);
     if (tail.has_sink)
         open_tail(session);
     pthread_mutex_unlock(&tail.lock);
@@ -196,7 +203,7 @@ void pyro_tail_follow(const pyro_tail_sink *sink)
         if (session->is_running && !session->is_forked)
             open_tail(session);
     } else {
-        session->is_followed = false;
+        set_followed(session, false);
         pyro_recorded_free(&tail.tables);
         tail.tables = (pyro_recorded_tables){0};
     }

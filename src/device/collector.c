@@ -73,6 +73,13 @@ static struct every_launch {
 
 static __thread pyro_calling_thread this_thread __attribute__((tls_model("initial-exec")));
 
+/* With `control`; pyro_collector_look() reads it without. */
+static pyro_collector_state set_state(pyro_collector_state state)
+{
+    __atomic_store_n(&the.state, state, __ATOMIC_RELAXED);
+    return state;
+}
+
 static void request_buffer(uint8_t **buffer, size_t *size, size_t *most_records)
 {
     *buffer = pyro_activity_buffers_take(&the.buffers);
@@ -436,7 +443,7 @@ static void switch_callbacks(bool enable)
 static pyro_collector_state fail(pyro_collector_state state, const char *what, int result)
 {
     char holder[64];
-    the.state = state;
+    set_state(state);
     if (state == PYRO_COLLECTOR_TAKEN) {
         pyro_cupti_find_holder(&the.cupti, holder, sizeof holder);
         snprintf(the.reason, sizeof the.reason,
@@ -476,8 +483,8 @@ static pyro_collector_state load(void)
     the.is_loaded = found == PYRO_CUPTI_LOADED;
     if (the.is_loaded)
         return PYRO_COLLECTOR_OFF;
-    the.state = found == PYRO_CUPTI_MISSING ? PYRO_COLLECTOR_NO_LIBRARY : PYRO_COLLECTOR_TOO_OLD;
-    return the.state;
+    return set_state(found == PYRO_CUPTI_MISSING ? PYRO_COLLECTOR_NO_LIBRARY
+                                                 : PYRO_COLLECTOR_TOO_OLD);
 }
 
 /* Subscribed and loaded: starts the thread and the records. */
@@ -505,7 +512,7 @@ static pyro_collector_state start_collecting(uint32_t more)
     __atomic_store_n(&every.is_on, every.launches.start, __ATOMIC_RELEASE);
     switch_callbacks(true);
     the.reason[0] = '\0';
-    return the.state = PYRO_COLLECTOR_ON;
+    return set_state(PYRO_COLLECTOR_ON);
 }
 
 static void stop_thread(void)
@@ -574,7 +581,7 @@ void pyro_collector_stop(void)
     pthread_mutex_lock(&the.control);
     if (the.state == PYRO_COLLECTOR_ON)
         stop_collecting();
-    the.state = PYRO_COLLECTOR_OFF;
+    set_state(PYRO_COLLECTOR_OFF);
     pthread_mutex_unlock(&the.control);
 }
 
@@ -591,7 +598,7 @@ void pyro_collector_look(pyro_collector_status *status)
     uint64_t launches = pyro_cupti_count_launches(&the.calls);
     uint64_t done = __atomic_load_n(&the.calls.done, __ATOMIC_ACQUIRE);
     *status = (pyro_collector_status){
-        .state = the.state,
+        .state = __atomic_load_n(&the.state, __ATOMIC_RELAXED),
         .version = the.cupti.version,
         .records = __atomic_load_n(&the.records, __ATOMIC_RELAXED),
         .dropped = __atomic_load_n(&the.dropped, __ATOMIC_RELAXED),
@@ -609,7 +616,7 @@ void pyro_collector_probe(pyro_collector_status *status)
 {
     pthread_mutex_lock(&the.control);
     if (the.state != PYRO_COLLECTOR_ON && load() == PYRO_COLLECTOR_OFF) {
-        the.state = PYRO_COLLECTOR_OFF;
+        set_state(PYRO_COLLECTOR_OFF);
         the.reason[0] = '\0';
     }
     pyro_collector_look(status);
