@@ -11,6 +11,7 @@
 #include "device/clock_map.h"
 #include "device/cupti.h"
 #include "device/cupti_calls.h"
+#include "device/cupti_failures.h"
 #include "device/cupti_records.h"
 #include "device/kernel_names.h"
 
@@ -440,39 +441,10 @@ static void switch_callbacks(bool enable)
     pyro_cupti_enable_callback(&the.use, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
 }
 
-static pyro_collector_state fail(pyro_collector_state state, const char *what, int result)
-{
-    char holder[64];
-    set_state(state);
-    if (state == PYRO_COLLECTOR_TAKEN) {
-        pyro_cupti_find_holder(&the.cupti, holder, sizeof holder);
-        snprintf(the.reason, sizeof the.reason,
-                 "another profiler in this process uses CUPTI (torch.profiler, Nsight, "
-                 "compute-sanitizer%s%s)",
-                 holder[0] ? "; its name there is " : "", holder);
-    } else if (state == PYRO_COLLECTOR_NOT_ALLOWED)
-        snprintf(the.reason, sizeof the.reason,
-                 "the driver restricts profiling to administrators "
-                 "(NVreg_RestrictProfilingToAdminUsers)");
-    else if (state == PYRO_COLLECTOR_TOO_OLD)
-        snprintf(the.reason, sizeof the.reason,
-                 "CUPTI %u cannot connect to the NVIDIA driver, which may be too old for it",
-                 the.cupti.version);
-    else
-        snprintf(the.reason, sizeof the.reason, "%s: %s", what,
-                 pyro_cupti_text(&the.cupti, result));
-    return state;
-}
-
+/* `result`: CUPTI's, or 0. */
 static pyro_collector_state fail_with(const char *what, int result)
 {
-    if (result == PYRO_CUPTI_TAKEN)
-        return fail(PYRO_COLLECTOR_TAKEN, what, result);
-    if (result == PYRO_CUPTI_NO_PRIVILEGES)
-        return fail(PYRO_COLLECTOR_NOT_ALLOWED, what, result);
-    if (result == PYRO_CUPTI_NO_DRIVER)
-        return fail(PYRO_COLLECTOR_TOO_OLD, what, result);
-    return fail(PYRO_COLLECTOR_FAILED, what, result);
+    return set_state(pyro_cupti_explain(&the.cupti, what, result, the.reason, sizeof the.reason));
 }
 
 static pyro_collector_state load(void)
@@ -500,7 +472,7 @@ static pyro_collector_state start_collecting(uint32_t more)
     pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
     if (pyro_thread_start(&the.thread, "pyrometer-gpu", collect, NULL) != 0) {
         pyro_kernel_names_end(&the.names);
-        return fail(PYRO_COLLECTOR_FAILED, "cannot start the collector's thread", 0);
+        return fail_with("cannot start the collector's thread", 0);
     }
     the.has_thread = true;
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
@@ -565,7 +537,7 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t
         every.call_ends = sink->call_ends;
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
-            state = fail(PYRO_COLLECTOR_FAILED, "out of memory", 0);
+            state = fail_with("out of memory", 0);
         if (state == PYRO_COLLECTOR_OFF && the.cupti.has_shared)
             state = subscribe(true, more);
         /* Where several subscribers are not possible, the reason why one is not counts. */

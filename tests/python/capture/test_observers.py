@@ -221,6 +221,38 @@ def test_outputs(tmp_path):
     assert ops[0].outputs == [(6, (4, 6))]
 
 
+def test_inputs_of_layers_that_change(tmp_path):
+    """Every call has its own input: the same sizes, others, another number of them or another type,
+    and no tensor."""
+
+    class Ignores(torch.nn.Module):
+        def forward(self, x):
+            return x
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Ignores()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    net = Net()
+    given = [torch.ones(2, 3)] * 3 + [torch.ones(5, 3), torch.ones(2, 3), torch.ones(2, 3, 1)]
+    given += [torch.ones(2, 3, dtype=torch.int64), 7, torch.ones(2, 3), torch.ones(1, *[2] * 12)]
+    given += [torch.ones(2, *[1] * 12), torch.ones(2, 3)]
+    with pyrometer.capture(tmp_path / "x.pyro"):
+        for x in given:
+            net(x)
+    layers = [s for s in Recording(tmp_path / "x.pyro").spans if s.module]
+    for path in ("", "inner"):
+        found = [s.inputs and s.inputs[0] for s in layers if s.module.path == path]
+        types = {torch.float32: 6, torch.int64: 4}
+        assert found == [
+            (types[x.dtype], tuple(x.shape)) if isinstance(x, torch.Tensor) else None for x in given
+        ]
+
+
 def test_outputs_can_be_left_out(tmp_path):
     with pyrometer.capture(tmp_path / "x.pyro", record_outputs=False) as some:
         torch.ones(2, 3) + 1
