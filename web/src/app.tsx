@@ -1,6 +1,6 @@
 // The frame: title, menu of views, the chosen view, and the conditions of the numbers.
 import type { ComponentType } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { PageData, Part } from "./data/container";
 import { name } from "./format";
 import { go, linkTo, usePlace, type Place } from "./location";
@@ -93,7 +93,7 @@ function targetsOf(part: Part, views: View[], base: Place): Target[] {
 /** "dark" or "light"; drawings take their colours from it, so that a change draws all of them again. */
 function useTheme(): string {
   const [dark, setDark] = useState(isDark());
-  useEffect(() => {
+  useLayoutEffect(() => {
     const update = () => setDark(isDark());
     const system = window.matchMedia("(prefers-color-scheme: dark)");
     system.addEventListener("change", update);

@@ -1,5 +1,5 @@
 // The address after "#": which part, view and item the page shows. Links to a layer can be shared.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 
 export type Place = Record<string, string>;
 
@@ -31,7 +31,8 @@ function followLink(event: MouseEvent): void {
 
 export function usePlace(): Place {
   const [place, setPlace] = useState(() => parsePlace(window.location.hash));
-  useEffect(() => {
+  // Before the page can be seen, so that no click is too early.
+  useLayoutEffect(() => {
     const read = () => setPlace(parsePlace(window.location.hash));
     window.addEventListener("hashchange", read);
     document.addEventListener("click", followLink);

@@ -4,7 +4,7 @@ import { join, resolve } from "node:path";
 import { deflateSync } from "node:zlib";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { files, folder, json, open as openIn, planted, run, show, startBrowser, strangers, viewsOf, violations, writePage } from "./pages";
+import { drawn, files, folder, json, open as openIn, planted, run, show, startBrowser, strangers, viewsOf, violations, writePage } from "./pages";
 
 let browser: Browser;
 beforeAll(async () => {
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(async () => browser?.close());
 
-const open = (file: string, hash = "", size?: { width: number; height: number }) => openIn(browser, file, hash, size);
+const open = (file: string, hash = "", size?: { width: number; height: number }, before?: () => void) => openIn(browser, file, hash, size, before);
 const makePage = (name: string, ...inputs: string[]) => writePage(name, "report", ...inputs);
 
 function smallTraces(): string[] {
@@ -69,7 +69,7 @@ async function checkAccess(pages: string[], most: number): Promise<void> {
       await show(page, view);
       for (const colorScheme of ["light", "dark"] as const) {
         await page.emulateMedia({ colorScheme });
-        await page.waitForTimeout(60);
+        await drawn(page);
         expect(await violations(page), `${file}${view} ${colorScheme}`).toEqual([]);
       }
     }
@@ -118,9 +118,25 @@ describe("a page", () => {
     const { page } = await open(makePage("keys", "resnet18"));
     // "/" opens the finder from anywhere; Enter goes to the first layer whose name has these letters.
     for (const key of ["/", "l", "1", "0", "c", "Enter"]) await page.keyboard.press(key);
-    await page.waitForTimeout(100);
+    await drawn(page);
     expect(new URL(page.url()).hash).toContain("layer=layer1.0.conv1");
     expect(await page.textContent("tr[aria-selected=true]")).toContain("layer1.0.conv1");
+    await page.close();
+  });
+
+  it("loses no key that comes before the page is drawn", async () => {
+    const { page, errors } = await open(makePage("early-keys", "resnet18"), "#view=cost", undefined, () => {
+      window.requestAnimationFrame = () => 0;
+    });
+    // Again and again: the finder opens as soon as it has closed.
+    for (const key of ["/", "l", "1", "0", "c", "Enter"]) await page.keyboard.press(key);
+    await page.waitForURL(/layer=layer1\.0\.conv1$/);
+    for (const key of ["/", "c", "o", "n", "v", "1", "ArrowDown", "ArrowUp", "Enter"]) await page.keyboard.press(key);
+    await page.waitForURL(/layer=conv1$/);
+    for (const key of ["/", "x", "Escape", "/", "f", "c", "Enter"]) await page.keyboard.press(key);
+    await page.waitForURL(/layer=fc$/);
+    expect(await page.isVisible(".finder")).toBe(false);
+    expect(errors).toEqual([]);
     await page.close();
   });
 
@@ -139,7 +155,7 @@ describe("a page", () => {
       if (dark === "system") await page.emulateMedia({ colorScheme: "dark" });
       else await page.click("footer button");
       await page.waitForSelector("canvas");
-      await page.waitForTimeout(200);
+      await drawn(page);
       // The median lightness of the drawing: now, and while the browser prints.
       await page.evaluate(() => {
         const look = () => {

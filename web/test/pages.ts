@@ -46,8 +46,10 @@ export interface Opened {
 /** Waits for what must come; a busy machine may be slow. */
 export const PATIENCE = 120_000;
 
-export async function open(browser: Browser, file: string, hash = "", size = { width: 1440, height: 900 }): Promise<Opened> {
+/** Opens a page; `before` runs in it before its own script. */
+export async function open(browser: Browser, file: string, hash = "", size = { width: 1440, height: 900 }, before?: () => void): Promise<Opened> {
   const page = await browser.newPage({ viewport: size });
+  if (before) await page.addInitScript(before);
   page.setDefaultTimeout(PATIENCE);
   const errors: string[] = [];
   const requests: string[] = [];
@@ -67,12 +69,22 @@ export async function viewsOf(page: Page): Promise<string[]> {
   return page.$$eval("nav a", (links) => links.map((link) => link.getAttribute("href")!));
 }
 
+/** Until the page has drawn what is to be drawn: effects run after a frame and may ask for another. */
+export async function drawn(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let frame = 0; frame < 4; frame++) await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+  });
+}
+
 /** Goes to another view of the same page without loading it again. */
 export async function show(page: Page, hash: string): Promise<void> {
-  await page.evaluate((wanted) => {
+  await page.evaluate(async (wanted) => {
+    if (window.location.hash === wanted) return;
+    const changed = new Promise((done) => window.addEventListener("hashchange", done, { once: true }));
     window.location.hash = wanted;
+    await changed;
   }, hash);
-  await page.waitForTimeout(80);
+  await drawn(page);
 }
 
 export async function violations(page: Page): Promise<string[]> {

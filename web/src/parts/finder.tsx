@@ -1,5 +1,5 @@
 // Finds a layer or a view by a few letters of its name: "/" opens it, Enter goes there.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { name } from "../format";
 
 export interface Target {
@@ -37,74 +37,105 @@ function isTyping(event: KeyboardEvent): boolean {
   return element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement;
 }
 
-export function Finder({ what, targets }: { what: string; targets: () => Target[] }) {
+interface Search {
+  all: Target[];
+  found: Target[];
+  chosen: number;
+}
+
+const NOTHING: Search = { all: [], found: [], chosen: 0 };
+
+/**
+ * Opens, searches and goes. Keys can come faster than the page is drawn: each is answered from the search
+ * as it stands, never from what was drawn last, and the input is there from the start to take them.
+ */
+function useSearch(targets: () => Target[]) {
   const [open, setOpen] = useState(false);
-  const [wanted, setWanted] = useState("");
-  const [chosen, setChosen] = useState(0);
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  const box = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
-  const all = useMemo(() => (open ? targets() : []), [open]);
-  const found = useMemo(() => find(all, wanted), [all, wanted]);
-  const close = () => {
-    setOpen(false);
-    setWanted("");
-    setChosen(0);
+  const search = useRef(NOTHING);
+  const change = (next: Search) => {
+    search.current = next;
+    redraw(undefined);
   };
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
-      event.preventDefault();
-      setOpen(true);
-    };
-    window.addEventListener("keydown", onKey);
-    return () => window.removeEventListener("keydown", onKey);
-  }, []);
-  useEffect(() => {
-    if (open) input.current?.focus();
-  }, [open]);
+  const type = (letters: string) => {
+    const { all } = search.current;
+    change({ all, found: find(all, letters), chosen: 0 });
+  };
+  const show = () => {
+    search.current = { ...NOTHING, all: targets() };
+    type("");
+    box.current!.hidden = false;
+    input.current!.focus();
+    setOpen(true);
+  };
+  const close = () => {
+    input.current!.value = "";
+    input.current!.blur();
+    box.current!.hidden = true;
+    change(NOTHING);
+    setOpen(false);
+  };
+  const choose = (step: number) => {
+    const { all, found, chosen } = search.current;
+    if (found.length > 0) change({ all, found, chosen: (chosen + step + found.length) % found.length });
+  };
   const pick = (target: Target | undefined) => {
     close();
     target?.go();
   };
+  return { open, box, input, search, type, show, close, choose, pick };
+}
+
+export function Finder({ what, targets }: { what: string; targets: () => Target[] }) {
+  const { open, box, input, search, type, show, close, choose, pick } = useSearch(targets);
+  const { found, chosen } = search.current;
+  // Before the page can be seen, so that no key is too early.
+  useLayoutEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event)) return;
+      event.preventDefault();
+      show();
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [targets]);
   const onKey = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step) setChosen((chosen + step + Math.max(found.length, 1)) % Math.max(found.length, 1));
-    else if (event.key === "Enter") pick(found[chosen]);
+    if (step) choose(step);
+    else if (event.key === "Enter") pick(search.current.found[search.current.chosen]);
     else if (event.key === "Escape") close();
     else return;
     event.preventDefault();
   };
-  if (!open)
-    return (
-      <button type="button" class="finder-button" onClick={() => setOpen(true)}>
+  return (
+    <>
+      <button type="button" class="finder-button" hidden={open} onClick={show}>
         {what} <kbd>/</kbd>
       </button>
-    );
-  return (
-    <div class="finder" role="dialog" aria-label="Find a layer or a view">
-      <input
-        ref={input}
-        type="search"
-        role="combobox"
-        aria-expanded="true"
-        aria-controls="finder-list"
-        aria-activedescendant={found.length > 0 ? `finder-${chosen}` : undefined}
-        aria-label="Letters of a layer's name"
-        placeholder="Letters of a layer's name: l10c finds layer1.0.conv1"
-        value={wanted}
-        onInput={(event) => {
-          setWanted(event.currentTarget.value);
-          setChosen(0);
-        }}
-        onKeyDown={onKey}
-        onBlur={() => setTimeout(close, 150)}
-      />
-      <div id="finder-list" role="listbox" aria-label="Found">
-        {found.map((target, i) => (
-          <div id={`finder-${i}`} role="option" aria-selected={i === chosen} onPointerDown={() => pick(target)}>
-            {name(target.title, 120)} <span class="soft">{target.kind}</span>
-          </div>
-        ))}
+      <div ref={box} class="finder" role="dialog" aria-label="Find a layer or a view" hidden={!open}>
+        <input
+          ref={input}
+          type="search"
+          role="combobox"
+          aria-expanded="true"
+          aria-controls="finder-list"
+          aria-activedescendant={found.length > 0 ? `finder-${chosen}` : undefined}
+          aria-label="Letters of a layer's name"
+          placeholder="Letters of a layer's name: l10c finds layer1.0.conv1"
+          onInput={(event) => type(event.currentTarget.value)}
+          onKeyDown={onKey}
+          onBlur={close}
+        />
+        <div id="finder-list" role="listbox" aria-label="Found">
+          {found.map((target, i) => (
+            <div id={`finder-${i}`} role="option" aria-selected={i === chosen} onPointerDown={() => pick(target)}>
+              {name(target.title, 120)} <span class="soft">{target.kind}</span>
+            </div>
+          ))}
+        </div>
       </div>
-    </div>
+    </>
   );
 }
