@@ -443,7 +443,11 @@ static int run_files(const trace_values *values, const pyro_words *files)
     bool wants_stacks = values->folded || values->common.page ||
                         run.report.view == PYRO_TRACE_STACKS ||
                         (run.report.report.format == PYRO_FORMAT_JSON && run.report.report.verbose);
+    bool wants_gap_causes = values->common.page || values->history.wanted ||
+                            run.report.view == PYRO_TRACE_GAPS ||
+                            run.report.report.format != PYRO_FORMAT_TEXT;
     run.analysis.without_stacks = !wants_stacks;
+    run.analysis.without_gap_causes = !wants_gap_causes;
 
     if (exit_code == PYRO_EXIT_FINE)
         exit_code = load_peaks(&run, &peaks);

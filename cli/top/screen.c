@@ -191,7 +191,8 @@ static void write_summary(pyro_buf *buf, const top_view *view, const pyro_analys
 static int write_events(pyro_buf *buf, const top_view *view, pyro_error *error)
 {
     pyro_trace_options reading = {.threads = 1, .last_ns = view->last_ns};
-    pyro_analysis_options options = {.step = -1, .threads = 1, .without_stacks = true};
+    pyro_analysis_options options = {
+        .step = -1, .threads = 1, .without_stacks = true, .without_gap_causes = true};
     pyro_trace *trace = NULL;
     pyro_analysis *analysis = NULL;
     top_row *rows = NULL;

@@ -66,6 +66,9 @@ typedef struct pyro_analysis_options {
     const char *filter; /* POSIX extended regex on names of ops, kernels and layers; or NULL */
     int threads; /* 0: one per core */
     bool without_stacks; /* leave stacks[] empty: their texts dominate a small analysis */
+    /* gaps[] say when a device was idle, not why: their texts are empty. The causes of lost time do
+     * not depend on them. Has no effect with a filter, which compares these texts. */
+    bool without_gap_causes;
     const pyro_peaks *peaks; /* measured; NULL: those of a data sheet, by the device's name */
     const char *const *ignored_findings; /* ids that are left out; may be NULL */
     size_t ignored_finding_count;

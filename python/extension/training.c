@@ -99,7 +99,8 @@ static int write_chrome(pyro_trace *trace, const char *path, pyro_error *error)
 static int do_job(job *job, pyro_error *error)
 {
     pyro_peaks peaks;
-    pyro_analysis_options options = {.step = -1, .without_stacks = true, .threads = 1};
+    pyro_analysis_options options = {
+        .step = -1, .threads = 1, .without_stacks = true, .without_gap_causes = true};
     pyro_trace *trace = NULL;
     pyro_analysis *analysis = NULL;
     size_t size;

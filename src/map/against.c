@@ -76,7 +76,8 @@ static bool ran_on(const pyro_map_chip *chip, const char *where, bool on_device)
 
 int pyro_map_against(pyro_mapping *map, pyro_model *model, pyro_trace *trace, pyro_error *error)
 {
-    pyro_analysis_options options = {.model = model, .step = -1, .without_stacks = true};
+    pyro_analysis_options options = {
+        .model = model, .step = -1, .without_stacks = true, .without_gap_causes = true};
     char chip[PYRO_EFFICIENCY_TEXT];
     pyro_analysis *analysis = NULL;
     pyro_error unknown;

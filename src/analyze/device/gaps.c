@@ -196,6 +196,10 @@ static int explain_gap(void *data, pyro_analysis_context *context, size_t item)
                           .step = -1};
     if (gap->window != PYRO_NO_EVENT)
         row->step = context->windows[gap->window].number;
+    if (context->options->without_gap_causes && !context->filter) {
+        row->op = row->layer = row->line = row->sync = "";
+        return PYRO_OK;
+    }
     return pyro_gap_explain(row, context, gap, most_events(state, context, index));
 }
 

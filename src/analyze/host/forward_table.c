@@ -76,7 +76,8 @@ static void add_up(pyro_forward_table *table)
 
 int pyro_forward_table_make(pyro_forward_table *out, pyro_trace *trace, pyro_error *error)
 {
-    pyro_analysis_options options = {.step = -1, .threads = 1, .without_stacks = true};
+    pyro_analysis_options options = {
+        .step = -1, .threads = 1, .without_stacks = true, .without_gap_causes = true};
 
     *out = (pyro_forward_table){0};
     int status = pyro_trace_analyze(&out->analysis, trace, &options, error);

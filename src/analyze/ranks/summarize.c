@@ -224,7 +224,7 @@ int pyro_rank_summary_make(pyro_rank_summary **out, pyro_trace *trace,
     pyro_rank_summary *summary = NULL;
     chosen.filter = NULL;
     chosen.phase = PYRO_PHASE_OTHER;
-    chosen.without_stacks = true;
+    chosen.without_stacks = chosen.without_gap_causes = true;
     chosen.host_steps = true; /* so that those of all ranks compare */
     *out = NULL;
     int status = pyro_trace_analyze(&analysis, trace, &chosen, error);

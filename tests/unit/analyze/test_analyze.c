@@ -113,6 +113,50 @@ static uint64_t hash_gaps(const pyro_analysis *analysis)
     return hash;
 }
 
+/* What the texts of gaps do not decide: their times, and the findings. */
+static uint64_t hash_without_causes(const pyro_analysis *analysis)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < analysis->gap_count; i++) {
+        const pyro_gap_row *gap = &analysis->gaps[i];
+        hash = (hash ^ (uint64_t)gap->start_ns) * UINT64_C(0x100000001b3);
+        hash = (hash ^ (uint64_t)gap->duration_ns) * UINT64_C(0x100000001b3);
+        hash = (hash ^ (uint64_t)(gap->step * 3 + gap->kind)) * UINT64_C(0x100000001b3);
+    }
+    for (size_t i = 0; i < analysis->finding_count; i++)
+        hash = mix_text(mix_text(hash, analysis->findings[i].id), analysis->findings[i].evidence);
+    return hash;
+}
+
+static void test_gaps_without_causes(void **state)
+{
+    (void)state;
+    maker maker;
+    pyro_analysis_options options = {.step = -1};
+    make_rich_trace(&maker);
+    const pyro_analysis *analysis = maker_analyze(&maker, &options);
+    size_t count = analysis->gap_count;
+    uint64_t hash = hash_without_causes(analysis), with_causes = hash_gaps(analysis);
+    assert_true(count > 0 && analysis->finding_count > 0);
+    options.without_gap_causes = true;
+    analysis = maker_analyze(&maker, &options);
+    assert_int_equal(analysis->gap_count, count);
+    assert_true(hash_without_causes(analysis) == hash);
+    assert_true(hash_gaps(analysis) != with_causes);
+    for (size_t i = 0; i < count; i++) {
+        const pyro_gap_row *gap = &analysis->gaps[i];
+        assert_true(!*gap->op && !*gap->layer && !*gap->line && !*gap->sync);
+    }
+    /* A filter compares the texts, so that they are needed. */
+    options = (pyro_analysis_options){.step = -1, .filter = "."};
+    with_causes = hash_gaps(maker_analyze(&maker, &options));
+    options.without_gap_causes = true;
+    analysis = maker_analyze(&maker, &options);
+    assert_true(analysis->gap_count > 0);
+    assert_true(hash_gaps(analysis) == with_causes);
+    maker_end(&maker);
+}
+
 /* One lane or several: the same result. */
 static void test_lanes_agree(void **state)
 {
@@ -245,13 +289,10 @@ static void test_extreme_times(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_phase),
-    cmocka_unit_test(test_filter_narrows_rows),
-    cmocka_unit_test(test_memory_runs_out),
-    cmocka_unit_test(test_lanes_agree),
-    cmocka_unit_test(test_lanes_wait_for_prices),
-    cmocka_unit_test(test_very_many_steps),
-    cmocka_unit_test(test_gaps_of_many_devices),
+    cmocka_unit_test(test_phase),           cmocka_unit_test(test_filter_narrows_rows),
+    cmocka_unit_test(test_memory_runs_out), cmocka_unit_test(test_gaps_without_causes),
+    cmocka_unit_test(test_lanes_agree),     cmocka_unit_test(test_lanes_wait_for_prices),
+    cmocka_unit_test(test_very_many_steps), cmocka_unit_test(test_gaps_of_many_devices),
     cmocka_unit_test(test_extreme_times),
 };
 
