@@ -40,14 +40,14 @@ typedef struct subscribers {
     bool is_device_work; /* whose time this lane adds up */
 } subscribers;
 
-/* An event, and the analyses that get it. */
-typedef struct delivery {
-    uint32_t event, takers;
-} delivery;
-
 /* Each analysis gets a batch of events at once: its code and its data stay in the caches, and processors
  * predict its jumps. */
-enum { BATCH = 1024 };
+enum { BATCH = 256 };
+
+typedef struct batch {
+    size_t count;
+    uint32_t events[BATCH];
+} batch;
 
 typedef struct lane {
     pyro_analysis_context context;
@@ -63,9 +63,8 @@ typedef struct lane {
     subscribers subscribers[PYRO_EVENT_CATEGORY_COUNT];
     uint32_t categories; /* bits of those that have subscribers */
     uint32_t on_whole_trace; /* bits of analyses that look beyond the requested step and phase */
-    delivery batch[BATCH];
-    size_t batch_count;
-    uint32_t batch_takers; /* of any of its events */
+    batch batches[MOST_ANALYZERS];
+    size_t batch_count; /* events that are in any of them */
     /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
     void *item_state;
@@ -144,23 +143,21 @@ static void subscribe_all(lane *lane)
         lane->on_whole_trace |= lane->analyzers[i]->whole_trace ? 1u << i : 0;
 }
 
-/* Passes the events of the batch to the analyses that want them, one analysis after the other. */
-static int deliver_batch(lane *lane)
+/* Passes its batch to each analysis, one analysis after the other. */
+static int deliver_batches(lane *lane)
 {
-    const delivery *end = lane->batch + lane->batch_count;
-    int status = PYRO_OK;
     lane->batch_count = 0;
     for (size_t i = 0; i < lane->count; i++) {
-        uint32_t bit = 1u << i;
-        for (const delivery *next = lane->batch; lane->batch_takers & bit && next < end; next++) {
-            if (next->takers & bit)
-                status = lane->analyzers[i]->event(lane->states[i], &lane->context, next->event);
+        batch *batch = &lane->batches[i];
+        for (size_t k = 0; k < batch->count; k++) {
+            int status = lane->analyzers[i]->event(lane->states[i], &lane->context,
+                                                   batch->events[k]);
             if (status != PYRO_OK)
                 return status;
         }
+        batch->count = 0;
     }
-    lane->batch_takers = 0;
-    return status;
+    return PYRO_OK;
 }
 
 static uint32_t takers_by_trait(const lane *lane, const subscribers *list, uint16_t traits)
@@ -172,10 +169,10 @@ static uint32_t takers_by_trait(const lane *lane, const subscribers *list, uint1
     return takers;
 }
 
-/* Adds an event to the batch, if an analysis wants it: those that want its category, and those that
- * want one of its traits. */
-static inline void put_into_batch(lane *lane, const subscribers *list, uint32_t event,
-                                  bool wants_all)
+/* Adds an event to the batches of the analyses that want it: those that want its category, and those
+ * that want one of its traits. */
+static inline void put_into_batches(lane *lane, const subscribers *list, uint32_t event,
+                                    bool wants_all)
 {
     pyro_analysis_context *context = &lane->context;
     uint32_t takers = list->all;
@@ -191,8 +188,11 @@ static inline void put_into_batch(lane *lane, const subscribers *list, uint32_t 
         add_to_totals(&lane->totals, context, event);
     if (!is_wanted)
         takers &= lane->on_whole_trace;
-    lane->batch[lane->batch_count++] = (delivery){event, takers};
-    lane->batch_takers |= takers;
+    for (; takers; takers &= takers - 1) {
+        batch *batch = &lane->batches[__builtin_ctz(takers)];
+        batch->events[batch->count++] = event;
+    }
+    lane->batch_count++;
 }
 
 /* Whether it is over; the lane has its status. */
@@ -208,12 +208,12 @@ static bool pass_over_stretch(lane *lane)
     for (size_t i = lane->next_event; i < end && status == PYRO_OK; i++) {
         uint32_t event = by_time[i];
         if (wanted >> category[event] & 1)
-            put_into_batch(lane, &lane->subscribers[category[event]], event, wants_all);
+            put_into_batches(lane, &lane->subscribers[category[event]], event, wants_all);
         if (lane->batch_count == BATCH)
-            status = deliver_batch(lane);
+            status = deliver_batches(lane);
     }
     if (status == PYRO_OK)
-        status = deliver_batch(lane);
+        status = deliver_batches(lane);
     lane->next_event = end;
     lane->status = status;
     return end == count;

@@ -10,6 +10,8 @@
 #define SUSPICIOUS_BYTES 4096
 /* The context for guessing a name is the four names before it, in 32 bits. */
 #define NAME_SHIFT 8
+/* That for guessing an event's first step is the categories of the events before it. */
+#define CATEGORY_SHIFT 2
 
 int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_intern *names,
                              pyro_error *error)
@@ -23,7 +25,6 @@ int pyro_kineto_scanner_open(pyro_kineto_scanner **out, pyro_trace *trace, pyro_
     scanner->out = trace;
     scanner->names = names;
     scanner->arg_count = PYRO_FIELD_COUNT;
-    scanner->last_end = &scanner->start;
     scanner->last_track = PYRO_NO_ID;
     memset(scanner->guesses, 0xff, sizeof scanner->guesses);
     return PYRO_OK;
@@ -363,16 +364,15 @@ static void forget_steps(pyro_kineto_scanner *scanner)
 {
     memset(scanner->states, 0, sizeof scanner->states);
     scanner->step_count = 0;
-    scanner->start.likely = NULL;
+    memset(scanner->likely_firsts, 0, sizeof scanner->likely_firsts);
     for (unsigned group = 0; group < PYRO_GROUP_COUNT; group++)
         scanner->categories[group].likely = NULL;
-    scanner->last_end = &scanner->start;
 }
 
 /* The step at `at` that is not the one that followed last time; moves `at` behind it. NULL on
  * failure. */
-static pyro_key_step *find_step(pyro_kineto_scanner *scanner, pyro_key_step *before, unsigned state,
-                                const char **at)
+static pyro_key_step *find_step(pyro_kineto_scanner *scanner, pyro_key_step **likely,
+                                unsigned state, const char **at)
 {
     pyro_key_step *step = pyro_key_steps_find(&scanner->states[state], *at);
     if (step)
@@ -380,7 +380,7 @@ static pyro_key_step *find_step(pyro_kineto_scanner *scanner, pyro_key_step *bef
     else if (!(*at = read_step(scanner, *at, state, &step)))
         return NULL;
     if (step != &scanner->unlearned)
-        before->likely = step;
+        *likely = step;
     return step;
 }
 
@@ -392,24 +392,26 @@ static pyro_key_step *step_of_group(pyro_kineto_scanner *scanner, unsigned key)
     return &scanner->categories[group];
 }
 
-/* Reads the event whose bracket is at `at`; returns what follows, or NULL. */
+/* Reads the event whose bracket is at `at`; returns what follows, or NULL. What follows a step is most
+ * often the same as last time; what follows an event depends on several before it. */
 static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
 {
-    pyro_key_step *step = scanner->last_end;
-    unsigned first_state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
+    pyro_key_step **likely = &scanner->likely_firsts[scanner->path % PYRO_LIKELY_FIRSTS];
+    unsigned state = PYRO_GROUP_METADATA * PYRO_GROUP_STATES + PYRO_KEY_START;
     pyro_kineto_begin_event(scanner);
     at++;
-    for (bool first = true;; first = false) {
-        pyro_key_step *next = step->likely;
-        if (next && pyro_key_step_stands(next, at))
-            at += next->length;
-        else if (!(next = find_step(scanner, step, first ? first_state : step->state, &at)))
+    for (;;) {
+        pyro_key_step *step = *likely;
+        if (step && pyro_key_step_stands(step, at))
+            at += step->length;
+        else if (!(step = find_step(scanner, likely, state, &at)))
             return NULL;
-        step = next;
         if (step->sets)
             apply_step(&scanner->event, step);
-        if (step->action == PYRO_ACTION_END)
-            break;
+        if (step->action == PYRO_ACTION_END) {
+            scanner->path = scanner->path << CATEGORY_SHIFT ^ scanner->event.category;
+            return at;
+        }
         at = scan_action(scanner, at, step->action, step->field);
         if (!at)
             return NULL;
@@ -417,9 +419,9 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
             (step->field == PYRO_KEY_CATEGORY ||
              (step->field == PYRO_KEY_PHASE && scanner->event.phase == 'C')))
             step = step_of_group(scanner, step->field);
+        likely = &step->likely;
+        state = step->state;
     }
-    scanner->last_end = step == &scanner->unlearned ? &scanner->start : step;
-    return at;
 }
 
 /*

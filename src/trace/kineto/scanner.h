@@ -127,8 +127,10 @@ typedef struct pyro_thread_name {
     uint32_t name;
 } pyro_thread_name;
 
-/* Slots for guesses of texts: what followed the same context last time. A power of two. */
+/* Slots for guesses: the texts, and the first steps of events, that followed the same context last
+ * time. Powers of two. */
 #define PYRO_GUESS_SLOTS 16384
+#define PYRO_LIKELY_FIRSTS 4096
 
 typedef struct pyro_kineto_scanner {
     pyro_trace *out; /* rows go here */
@@ -146,9 +148,10 @@ typedef struct pyro_kineto_scanner {
     pyro_key_steps states[PYRO_STATES];
     pyro_key_step *steps; /* PYRO_KEY_STEPS of them */
     pyro_key_step categories[PYRO_GROUP_COUNT]; /* for categories that are not part of steps */
-    pyro_key_step start; /* used as the end of the event before the first */
     pyro_key_step unlearned; /* the current step when it was not learned */
-    pyro_key_step *last_end; /* the step that ended the last event */
+    uint32_t path; /* categories of the last events, hashed together */
+    /* By path: the first step of the event that came next last time; NULL: none yet. */
+    pyro_key_step *likely_firsts[PYRO_LIKELY_FIRSTS];
     size_t step_count;
     uint64_t gap, gap_mask; /* blanks between the last two events, and the bracket behind them */
     uint8_t gap_bytes; /* of the blanks; 0: none were learned */
