@@ -16,11 +16,12 @@ typedef struct pyro_place_key {
 typedef struct pyro_place_sum {
     pyro_place_key key;
     uint32_t event, sync; /* those with the largest part; PYRO_NO_EVENT */
+    uint32_t likely; /* the sum that was found after this one last time, plus 1; 0: none */
     int64_t event_ns, time_ns, profiler_ns, stretches;
 } pyro_place_sum;
 
-/* The same event recurs when another one in it has ended. Powers of two. */
-enum { PYRO_RECENT_EVENTS = 256, PYRO_LIKELY_SUMS = 16384 };
+/* The same event recurs when another one in it has ended. */
+enum { PYRO_RECENT_EVENTS = 256 };
 
 /* Where the time of an event went last. */
 typedef struct pyro_recent_event {
@@ -34,9 +35,7 @@ typedef struct pyro_cause_places {
     size_t count, capacity;
     uint32_t *slots; /* a hash table: indices of sums plus 1; 0: free */
     size_t slot_count; /* a power of two; 0: no table yet */
-    uint32_t path; /* a hash of the four sums that were found last */
-    /* By path: the sum that was found next last time, plus 1; 0: none. */
-    uint32_t likely[PYRO_LIKELY_SUMS];
+    uint32_t last; /* the sum that was found last, plus 1; 0: none */
     pyro_recent_event recent_events[PYRO_RECENT_EVENTS]; /* by a part of the event's number */
 } pyro_cause_places; /* begins as zeros */
 
@@ -85,18 +84,20 @@ static inline bool pyro_is_sum_of(const pyro_place_sum *sum, const pyro_place_ke
 /* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
 uint32_t pyro_cause_places_find(pyro_cause_places *places, const pyro_place_key *wanted);
 
-/* The same for the place of a part. Programs repeat what they do, so that after the same places as
- * last time the next one is most often the same too. */
+/* The same for the place of a part. Programs repeat what they do, so that the place after the last one
+ * is most often the same again. */
 static inline uint32_t pyro_cause_places_find_next(pyro_cause_places *places,
                                                    const pyro_analysis_context *context,
                                                    const pyro_lost_part *part)
 {
     pyro_place_key key = pyro_place_key_of(context, part);
-    uint32_t *likely = &places->likely[places->path % PYRO_LIKELY_SUMS];
-    if (!*likely || !pyro_is_sum_of(&places->sums[*likely - 1], &key))
-        *likely = pyro_cause_places_find(places, &key);
-    places->path = places->path << 4 ^ *likely * UINT32_C(0x9e3779b1) >> 16;
-    return *likely;
+    uint32_t likely = places->last ? places->sums[places->last - 1].likely : 0;
+    if (!likely || !pyro_is_sum_of(&places->sums[likely - 1], &key)) {
+        likely = pyro_cause_places_find(places, &key);
+        if (places->last)
+            places->sums[places->last - 1].likely = likely;
+    }
+    return places->last = likely;
 }
 
 /* Adds a part; false when memory is out. Inline, because there are more parts than events. */
