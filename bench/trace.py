@@ -149,6 +149,7 @@ def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tu
         "whole, first": [pin(command, first)],
         "whole, both": [pin(command, f"{first},{second}")],
         "whole, second": [pin(command, second)],
+        "screen": [pin([tool, "trace", name, "-q"], first)],
         "apart": [pin(command, first), pin(command, second)],
         "reader, first": [pin([programs["read"], "1", name], first)],
         "reader, both": [pin([programs["read"], "2", name], f"{first},{second}")],
@@ -165,6 +166,9 @@ def bench_plain(programs: dict, tool: str, path: pathlib.Path, turns: int) -> tu
         beside = ratio(runs[f"{key}, first"], simdjson)
         print(f"  {label + ', 1 core':<36}{speed(size, one):>12}  {beside} simdjson")
         print(f"  {label + ', 2 cores':<36}{speed(size, two):>12}  {ratio(two, one)} one core")
+    label = "its first screen as text, 1 core"
+    beside = ratio(runs["screen"], simdjson)
+    print(f"  {label:<36}{speed(size, runs['screen']):>12}  {beside} simdjson")
     if one and runs["apart"]:
         most = 2 * gain(runs["apart"], one)
         print(f"  {'two processes, one core each':<36}{'':>12}  {most:.2f}x one core")
