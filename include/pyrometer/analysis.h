@@ -274,7 +274,7 @@ typedef enum pyro_cause {
     PYRO_CAUSE_UNRECORDED, /* idle: the host was blocked by work that is not in the file */
     PYRO_CAUSE_BEFORE_FIRST, /* idle: the host had not launched the first work in the file */
     PYRO_CAUSE_AFTER_LAST, /* idle: the last work in the file had ended */
-    PYRO_CAUSE_UNKNOWN, /* idle: the launch of the next work is not in the file */
+    PYRO_CAUSE_UNKNOWN, /* idle: it is unknown when the next work was launched */
     PYRO_CAUSE_COUNT
 } pyro_cause;
 PYRO_API const char *pyro_cause_name(pyro_cause cause); /* "data_loading" */

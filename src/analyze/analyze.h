@@ -45,7 +45,8 @@ enum {
     PYRO_TRAIT_GRAPH_LAUNCH = 1024, /* of a call that replays a graph */
     PYRO_TRAIT_LINE = 2048, /* of a frame that names a line of Python */
     PYRO_TRAIT_OWN_LINE = 4096, /* of such a frame outside torch and Python's library */
-    PYRO_TRAIT_COMPILING = 8192 /* of a range in which torch.compile works */
+    PYRO_TRAIT_COMPILING = 8192, /* of a range in which torch.compile works */
+    PYRO_TRAIT_PROFILING = 16384 /* of overhead that only a profiler causes */
 };
 
 /* Properties of all calls of an op with the same name, dims, types and values. */
@@ -57,6 +58,14 @@ typedef struct pyro_op_kind {
 
 /* In kind_of_op: an op around this one carries the price. */
 #define PYRO_KIND_INSIDE (1u << 31)
+
+/* Device work whose launch is not in the file, in order of events, and of each the call that it was
+ * launched before: that of later work on its stream (PYRO_NO_EVENT: none is known). */
+typedef struct pyro_launch_bounds {
+    const uint32_t *work;
+    uint32_t *bound;
+    size_t count;
+} pyro_launch_bounds;
 
 /* The input and shared state of every analysis. */
 typedef struct pyro_analysis_context {
@@ -86,6 +95,7 @@ typedef struct pyro_analysis_context {
     size_t boundary_count;
     uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
     size_t device_count;
+    pyro_launch_bounds launch_bounds;
     int *devices; /* by that number: the device as the trace calls it */
     uint16_t *name_traits; /* by id of a name; read it with pyro_context_traits */
     const uint8_t *kernel_classes; /* by id of a name; pyro_kernel_class_of reads them */
@@ -157,6 +167,10 @@ int pyro_context_measure(pyro_analysis_context *context);
 int pyro_context_prepare(pyro_analysis_context *context);
 /* Fills context->spans (step_spans.c); needs the windows. */
 int pyro_context_find_spans(pyro_analysis_context *context);
+/* Fills context->launch_bounds (launch_bounds.c); needs the devices. */
+int pyro_context_bound_launches(pyro_analysis_context *context);
+/* What device work without a launch was launched before; PYRO_NO_EVENT: unknown. */
+uint32_t pyro_context_bound_of(const pyro_analysis_context *context, uint32_t event);
 
 /* Fills result->startup (host/startup.c); needs the windows. */
 void pyro_find_startup(pyro_analysis_context *context);
@@ -187,6 +201,15 @@ static inline int64_t pyro_context_launch_ns(const pyro_analysis_context *contex
 {
     uint32_t launch = context->joins->launch[event];
     return context->trace->start_ns[launch == PYRO_NO_EVENT ? event : launch];
+}
+
+/* The call that launched device work, or else the call that it was launched before at the latest;
+ * PYRO_NO_EVENT: neither is known. */
+static inline uint32_t pyro_context_latest_launch(const pyro_analysis_context *context,
+                                                  uint32_t event)
+{
+    uint32_t launch = context->joins->launch[event];
+    return launch == PYRO_NO_EVENT ? pyro_context_bound_of(context, event) : launch;
 }
 
 /* The kind of an op, by its detail. */

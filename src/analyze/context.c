@@ -191,6 +191,8 @@ int pyro_context_prepare(pyro_analysis_context *context)
         status = make_boundaries(context, context->windows, &context->boundaries);
     if (status == PYRO_OK)
         status = make_boundaries(context, context->spans, &context->span_boundaries);
+    if (status == PYRO_OK)
+        status = pyro_context_bound_launches(context);
     if (status == PYRO_OK && context->options->step >= 0) {
         context->result->start_ns = context->spans[0].start_ns;
         context->result->span_ns = context->spans[0].end_ns - context->spans[0].start_ns;
@@ -353,6 +355,17 @@ static uint16_t traits_of_line(const char *name, size_t length)
     return PYRO_TRAIT_LINE | (is_own(name, length) ? PYRO_TRAIT_OWN_LINE : 0);
 }
 
+/* CUPTI's own work while the program waits for it. Loading modules is no part of it: programs do that
+ * without a profiler too. */
+static bool is_profiling(const char *name)
+{
+    static const char *const names[] = {"Activity Buffer Request", "Instrumentation", "Resource"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
 static uint16_t traits_of_host_name(const char *name)
 {
     /* Work.wait() of torch.distributed */
@@ -376,6 +389,8 @@ static uint16_t traits_of_host_name(const char *name)
         traits |= PYRO_TRAIT_GRAPH_LAUNCH;
     if (pyro_is_compiling_name(name))
         traits |= PYRO_TRAIT_COMPILING;
+    if (is_profiling(name))
+        traits |= PYRO_TRAIT_PROFILING;
     return traits | traits_of_line(name, strlen(name));
 }
 

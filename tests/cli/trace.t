@@ -24,10 +24,10 @@ Where the time went (2 steps, median 32.4 ms):
               elementwise 4.6%, reduction 3.6%
   Least time: 802.7 us of 5.43 ms with known work (14.8%); 4.63 ms lost
 
-Findings (top 3 of 4 by gain):
+Findings:
   1. The device waits for the host to launch kernels, at gputraces.py(15):
      <lambda> (up to 33.1 ms to gain)
-     the device waited 81.6% of the step time without the profiler (33.118 ms)
+     the device waited 81.5% of the step time without the profiler (33.118 ms)
      for the host, besides 24.007 ms that the profiler takes; 519 kernels were
      launched after all earlier ones had finished; threshold 10%
      - Python code outside of ops, at gputraces.py(21): step: 12.1 ms
@@ -97,7 +97,7 @@ Summary:
   Events:               4,249, over 10.9 ms
   Device:               NVIDIA H200
   Device time:          3.05 ms (150 kernels); busy 27.8% of the span
-  Profiler:             about 23% of the time; 7.18 to 9.71 ms without it
+  Profiler:             about 39% of the time; 5.65 to 7.65 ms without it
   Peak memory:          373.9 MiB on cuda:0
 
 Where the time went:
@@ -114,18 +114,11 @@ Where the time went:
               convolution 1.4%
   Least time: 126.9 us of 3.04 ms with known work (4.2%); 2.92 ms lost
 
-Findings (top 3 of 4 by gain):
-  1. The host works before it launches the first kernel, at
-     torchvision/models/vision_transformer.py(268): _process_input (up to 2.69
-     ms to gain)
-     before the first launch the host took 31.9% of the time without the
-     profiler (2.691 ms), 2.528 ms of it there; threshold 10%
-     -> prepare inputs in worker processes or on the device while it works; if
-        this is the start of the program, record after some warm-up steps
-  2. The device waits for the host to launch kernels, at
+Findings:
+  1. The device waits for the host to launch kernels, at
      torchvision/models/vision_transformer.py(110): forward (up to 2.36 ms to
      gain)
-     the device waited 28.0% of the time without the profiler (2.365 ms) for the
+     the device waited 35.6% of the time without the profiler (2.365 ms) for the
      host, besides 2.413 ms that the profiler takes; 78 kernels were launched
      after all earlier ones had finished; threshold 10%
      - Python code outside of ops: 772.6 us
@@ -134,11 +127,11 @@ Findings (top 3 of 4 by gain):
      - Kernels are shorter than their launches: 90 of 150 launches (60.0%) took
        longer than their kernels, which run 0.241 ms in total
      - The device waits for launch calls: 150 launch calls take 1.313 ms; the
-       device waits for them for up to 15.5% of the time without the profiler
+       device waits for them for up to 19.7% of the time without the profiler
      -> replay the work as graphs: torch.compile(mode="reduce-overhead") or
         torch.cuda.graphs; fuse kernels with torch.compile; move the Python code
         that --by cause lists out of the loop
-  3. float32 products do not use TF32, at
+  2. float32 products do not use TF32, at
      VisionTransformer_0.Encoder_0.Sequential_0.EncoderBlock_9.MLPBlock_9.Linear_19
      (up to 2.15 ms to gain)
      81.6% of the device time (2.484 ms) is in float32 products that do not use
@@ -147,6 +140,15 @@ Findings (top 3 of 4 by gain):
        products (2.836 of 2.836 ms) uses 32 bits or more
      -> call torch.set_float32_matmul_precision("high") and set
         torch.backends.cudnn.allow_tf32 = True
+  3. The host works before it launches the first kernel, at
+     torchvision/models/vision_transformer.py(268): _process_input (up to 894.4
+     us to gain)
+     before the first launch the host took 13.4% of the time without the
+     profiler (0.894 ms, besides 1.823 ms that the profiler takes), 0.731 ms of
+     it there; threshold 10%
+     -> this is the model's own work on the host before its first kernel: record
+        several passes in a row, in which the host prepares a pass while the
+        device works on the one before
 
 Layers (top 5 of 89 by own device time):
   Layer                      Calls   Forward  Backward      Self   Share  FLOP/s

@@ -208,7 +208,7 @@ static int name_cause(pyro_gap_row *row, search *search)
 int pyro_gap_explain(pyro_gap_row *row, pyro_analysis_context *context, const pyro_gap *gap,
                      size_t most_events)
 {
-    uint32_t launch = context->joins->launch[gap->next];
+    uint32_t launch = pyro_context_latest_launch(context, gap->next);
     row->op = row->layer = row->line = row->sync = "";
     if (launch == PYRO_NO_EVENT)
         return PYRO_OK;

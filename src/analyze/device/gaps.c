@@ -86,7 +86,7 @@ static void keep_gap(gaps_state *state, const pyro_gap *gap)
 static pyro_gap_kind classify_gap(const pyro_analysis_context *context, int64_t start_ns,
                                   uint32_t next)
 {
-    uint32_t launch = context->joins->launch[next];
+    uint32_t launch = pyro_context_latest_launch(context, next);
     if (launch == PYRO_NO_EVENT)
         return PYRO_GAP_OTHER;
     return context->trace->start_ns[launch] > start_ns ? PYRO_GAP_HOST_WAIT : PYRO_GAP_KERNEL_WAIT;

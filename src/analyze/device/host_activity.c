@@ -87,4 +87,7 @@ void pyro_host_threads_settle(pyro_host_threads *threads, int64_t now_ns)
 {
     pyro_host_pass_starts(threads, now_ns);
     threads->owed_ns = 0;
+    if (threads->overhead_ns < now_ns)
+        threads->overhead_ns = now_ns < threads->overhead_until_ns ? now_ns
+                                                                   : threads->overhead_until_ns;
 }

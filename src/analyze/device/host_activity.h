@@ -8,6 +8,7 @@
 
 #include "analyze/analyze.h"
 #include "analyze/host/profiler_cost.h"
+#include "analyze/intervals.h"
 
 /* Threads that are followed: those with the most launches (without any, with the most ops). */
 #define PYRO_HOST_THREADS 8
@@ -59,6 +60,7 @@ typedef struct pyro_host_threads {
     /* What recording the passed events cost the host. A device that works does not wait for that;
      * the next stretch in which the host is late takes it. */
     int64_t owed_ns;
+    int64_t overhead_ns, overhead_until_ns; /* CUPTI's own work that no stretch has taken yet */
     int64_t busy_until_ns; /* a wait that began before this waited for the device */
 } pyro_host_threads;
 
@@ -135,6 +137,34 @@ static inline void pyro_host_start_next(pyro_host_threads *threads)
         threads->others.until_ns = INT64_MIN;
 }
 
+/* Notes what CUPTI itself did on a thread of the program, which the trace does not name. Of what the
+ * stretches before have left, the host is late by as much as the other costs. */
+static inline void pyro_host_meet_overhead(pyro_host_threads *threads, uint32_t event)
+{
+    const pyro_trace *trace = threads->context->trace;
+    if (!(pyro_context_host_traits(threads->context, event) & PYRO_TRAIT_PROFILING))
+        return;
+    threads->owed_ns = pyro_add_ns(threads->owed_ns,
+                                   threads->overhead_until_ns - threads->overhead_ns);
+    threads->overhead_ns = trace->start_ns[event];
+    threads->overhead_until_ns = pyro_event_end_ns(trace, event);
+}
+
+/* The part of a stretch in which the host waited for CUPTI. Before the stretch, the device worked:
+ * the host is late by that. */
+static inline int64_t pyro_host_take_overhead(pyro_host_threads *threads, int64_t start_ns,
+                                              int64_t end_ns)
+{
+    int64_t until_ns = threads->overhead_until_ns < end_ns ? threads->overhead_until_ns : end_ns;
+    if (threads->overhead_ns >= until_ns)
+        return 0;
+    int64_t from_ns = threads->overhead_ns > start_ns ? threads->overhead_ns : start_ns;
+    from_ns = from_ns < until_ns ? from_ns : until_ns;
+    threads->owed_ns = pyro_add_ns(threads->owed_ns, from_ns - threads->overhead_ns);
+    threads->overhead_ns = until_ns;
+    return until_ns - from_ns;
+}
+
 /* Finds the event that comes next, and adds what recording those before it cost that are no events
  * of the host. */
 static inline void pyro_host_find_next(pyro_host_threads *threads)
@@ -146,6 +176,8 @@ static inline void pyro_host_find_next(pyro_host_threads *threads)
     while (position < count) {
         uint32_t event = by_time[position++];
         uint8_t category = trace->category[event];
+        if (category == PYRO_EVENT_OVERHEAD)
+            pyro_host_meet_overhead(threads, event);
         if (!threads->slot_of_track[trace->track[event]])
             continue;
         if (pyro_event_is_host(category)) {

@@ -164,12 +164,19 @@ static bool is_plumbing(span name)
 static bool is_wrapper(span name)
 {
     static const char *const words[] = {
-        "gpu_kernel_impl", "gpu_kernel_impl_nocast",
-        "func_wrapper_t",  "ReduceOp",
-        "Kernel",          "Kernel2",
-        "device_kernel",   "GemmUniversal",
-        "AUnaryFunctor",   "BUnaryFunctor",
-        "BinaryFunctor",   "opmath_symmetric_gpu_kernel_with_scalars",
+        "gpu_kernel_impl",
+        "gpu_kernel_impl_nocast",
+        "func_wrapper_t",
+        "ReduceOp",
+        "Kernel",
+        "Kernel2",
+        "kentry",
+        "device_kernel",
+        "GemmUniversal",
+        "AUnaryFunctor",
+        "BUnaryFunctor",
+        "BinaryFunctor",
+        "opmath_symmetric_gpu_kernel_with_scalars",
     };
     return IS_ONE_OF(name, words);
 }

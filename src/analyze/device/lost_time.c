@@ -37,6 +37,7 @@ typedef struct lost_state {
     pyro_host_threads threads;
     pyro_peer_waits peers;
     uint32_t next;   /* the work that ends the present stretch; PYRO_NO_EVENT: none */
+    uint32_t launch; /* its launch, or what it was launched before; PYRO_NO_EVENT: unknown */
     bool has_begun;  /* some device work was passed */
     bool memory_out;
 } lost_state;
@@ -76,24 +77,27 @@ static void find_boundary(lost_state *state)
      1u << PYRO_CAUSE_BEFORE_FIRST | 1u << PYRO_CAUSE_AFTER_LAST)
 
 /* The part of a stretch that recording took. The costs are estimates: some of the time is always the
- * host's own. */
-static inline int64_t take_owed(lost_state *state, pyro_cause cause, int64_t duration_ns)
+ * host's own. What CUPTI did itself is known. */
+static inline int64_t take_owed(lost_state *state, pyro_cause cause, int64_t start_ns,
+                                int64_t duration_ns)
 {
-    int64_t *owed_ns = &state->threads.owed_ns;
-    if (!(LATE_HOST_CAUSES >> cause & 1) || *owed_ns <= 0)
+    pyro_host_threads *threads = &state->threads;
+    if (!(LATE_HOST_CAUSES >> cause & 1))
         return 0;
-    int64_t most_ns = (int64_t)((uint64_t)duration_ns / 4 * 3);
-    int64_t part_ns = most_ns < *owed_ns ? most_ns : *owed_ns;
+    int64_t known_ns = pyro_host_take_overhead(threads, start_ns, start_ns + duration_ns);
+    int64_t most_ns = (int64_t)((uint64_t)(duration_ns - known_ns) / 4 * 3);
+    int64_t part_ns = most_ns < threads->owed_ns ? most_ns : threads->owed_ns;
     if (part_ns <= 0)
-        return 0;
-    *owed_ns -= part_ns;
-    return part_ns;
+        return known_ns;
+    threads->owed_ns -= part_ns;
+    return known_ns + part_ns;
 }
 
-static inline void add_part(lost_state *state, pyro_cause cause, int64_t duration_ns,
-                            uint32_t event, uint32_t sync)
+static inline void add_part(lost_state *state, pyro_cause cause, int64_t start_ns,
+                            int64_t duration_ns, uint32_t event, uint32_t sync)
 {
-    pyro_lost_part part = {cause, event, sync, duration_ns, take_owed(state, cause, duration_ns)};
+    pyro_lost_part part = {cause, event, sync, duration_ns,
+                           take_owed(state, cause, start_ns, duration_ns)};
     state->total.ns[cause] += duration_ns;
     state->total.profiler_ns[cause] += part.profiler_ns;
     if (duration_ns > 0 && state->is_in_window)
@@ -106,7 +110,7 @@ static int64_t add_to_boundaries(lost_state *state, pyro_cause cause, int64_t st
 {
     while (state->boundary_ns <= end_ns && state->next_boundary < state->context->boundary_count) {
         if (state->boundary_ns > start_ns) {
-            add_part(state, cause, state->boundary_ns - start_ns, event, sync);
+            add_part(state, cause, start_ns, state->boundary_ns - start_ns, event, sync);
             start_ns = state->boundary_ns;
         }
         close_window(state, &state->context->span_boundaries[state->next_boundary++]);
@@ -121,7 +125,7 @@ static inline void add_stretch(lost_state *state, pyro_cause cause, int64_t star
 {
     if (state->boundary_ns <= end_ns)
         start_ns = add_to_boundaries(state, cause, start_ns, end_ns, event, sync);
-    add_part(state, cause, end_ns - start_ns, event, sync);
+    add_part(state, cause, start_ns, end_ns - start_ns, event, sync);
 }
 
 /* A kernel whose launch call takes long starts late because of the call: it loads a module, for
@@ -129,9 +133,10 @@ static inline void add_stretch(lost_state *state, pyro_cause cause, int64_t star
 static int64_t launch_time(const lost_state *state, const idle_stretch *idle)
 {
     const pyro_trace *trace = state->context->trace;
-    uint32_t launch = state->context->joins->launch[state->next];
+    uint32_t launch = state->launch;
     int64_t time = trace->start_ns[launch];
-    if (trace->duration_ns[launch] > PYRO_SLOW_LAUNCH_US * 1000 &&
+    if (state->context->joins->launch[state->next] == launch &&
+        trace->duration_ns[launch] > PYRO_SLOW_LAUNCH_US * 1000 &&
         trace->category[state->next] != PYRO_EVENT_MEMCPY &&
         !(pyro_context_traits(state->context, launch) & PYRO_TRAIT_SYNC))
         time = pyro_event_end_ns(trace, launch);
@@ -145,7 +150,7 @@ static bool launch_blocks(const lost_state *state)
 {
     const pyro_trace *trace = state->context->trace;
     uint32_t next = state->next, launch = state->context->joins->launch[next];
-    if (trace->category[next] != PYRO_EVENT_MEMCPY ||
+    if (launch == PYRO_NO_EVENT || trace->category[next] != PYRO_EVENT_MEMCPY ||
         pyro_event_end_ns(trace, launch) < trace->start_ns[next])
         return false;
     return pyro_context_traits(state->context, launch) & PYRO_TRAIT_SYNC ||
@@ -181,7 +186,7 @@ static void find_causes(const lost_state *state, idle_stretch *idle)
         cause = was_launched_before(state) ? PYRO_CAUSE_UNRECORDED : PYRO_CAUSE_BEFORE_FIRST;
     else if (idle->has_device && state->next == PYRO_NO_EVENT)
         cause = PYRO_CAUSE_AFTER_LAST;
-    else if (idle->has_device && state->context->joins->launch[state->next] == PYRO_NO_EVENT)
+    else if (idle->has_device && state->launch == PYRO_NO_EVENT)
         cause = PYRO_CAUSE_UNKNOWN;
     bool is_known = cause != PYRO_CAUSE_COUNT;
     idle->in_python = is_known ? cause : PYRO_CAUSE_PYTHON;
@@ -215,7 +220,7 @@ static int64_t explain_by_thread(lost_state *state, const idle_stretch *idle, in
         until = until < idle->launch_ns ? until : idle->launch_ns;
         if (until >= state->boundary_ns)
             break;
-        add_part(state, thread->state == PYRO_HOST_CALL ? idle->in_call : idle->in_python,
+        add_part(state, thread->state == PYRO_HOST_CALL ? idle->in_call : idle->in_python, now,
                  until - now, thread->running, idle->sync);
         now = until;
     }
@@ -243,7 +248,7 @@ static void explain_late_host(lost_state *state, idle_stretch *idle)
  * the host waits for it, it waits for work that is not in the file. */
 static void explain_late_start(lost_state *state, const idle_stretch *idle)
 {
-    uint32_t launch = state->context->joins->launch[state->next];
+    uint32_t launch = state->launch;
     if (!state->has_begun || launch_blocks(state)) {
         add_stretch(state, PYRO_CAUSE_UNRECORDED, idle->launch_ns, idle->end_ns, launch,
                     PYRO_NO_EVENT);
@@ -265,8 +270,7 @@ static void explain_idle(lost_state *state, int64_t start_ns, int64_t end_ns)
     const pyro_analysis_context *context = state->context;
     idle_stretch idle = {
         .start_ns = start_ns, .end_ns = end_ns, .launch_ns = end_ns, .sync = PYRO_NO_EVENT};
-    uint32_t launch = state->next == PYRO_NO_EVENT ? PYRO_NO_EVENT
-                                                   : context->joins->launch[state->next];
+    uint32_t launch = state->next == PYRO_NO_EVENT ? PYRO_NO_EVENT : state->launch;
     if (launch != PYRO_NO_EVENT) {
         idle.launch_ns = launch_time(state, &idle);
         idle.thread = pyro_host_thread_of(&state->threads, context->trace->track[launch]);
@@ -311,6 +315,8 @@ static int init_lost_time(void *data, pyro_analysis_context *context)
         return pyro_fail_memory(context->error);
     find_boundary(state);
     int status = pyro_host_threads_init(&state->threads, context);
+    if (status == PYRO_OK) /* what recording took before the first step is no part of it */
+        pyro_host_threads_settle(&state->threads, context->span_boundaries[0].time_ns - 1);
     if (status == PYRO_OK)
         status = pyro_peer_waits_init(&state->peers, context);
     pyro_sweep_init(&state->sweep, CLASS_COUNT, context->span_boundaries[0].time_ns, add_segment,
@@ -330,6 +336,7 @@ static int add_event(void *data, pyro_analysis_context *context, uint32_t event)
         pyro_context_traits(context, event) & PYRO_TRAIT_COLLECTIVE)
         class = COMMUNICATION;
     state->next = event;
+    state->launch = pyro_context_latest_launch(context, event);
     pyro_sweep_cover(&state->sweep, class, start, end);
     if (class == COMMUNICATION)
         pyro_sweep_cover(&state->sweep, PEER_WAIT, start,

@@ -190,38 +190,57 @@ static double blocks_of(const pyro_trace *trace, uint32_t event)
     return (double)kernel->grid[0] * kernel->grid[1] * kernel->grid[2];
 }
 
-DETECTOR(small_grids)
+/* Kernels that run on a part of the chip. */
+typedef struct small_kernels {
+    int64_t small_ns, unused_ns; /* their time, and that time by the part of the chip that idles */
+    int64_t total_ns, calls;
+    uint32_t worst; /* the longest */
+} small_kernels;
+
+static small_kernels sum_small(const pyro_finder *finder)
 {
     const pyro_trace *trace = finder->context->trace;
-    int64_t small = 0, total = 0, calls = 0;
-    uint32_t worst = PYRO_NO_EVENT;
-    /* A kernel whose grid is unknown, as in replayed graphs of AMD, is not small. */
-    if (!trace->device_count || trace->devices[0].multiprocessors <= 0)
-        return false;
+    double chip_blocks = (double)trace->devices[0].multiprocessors;
+    small_kernels sums = {.worst = PYRO_NO_EVENT};
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i];
         /* Collectives take few blocks on purpose. */
         if (pyro_context_traits(finder->context, event) & PYRO_TRAIT_COLLECTIVE)
             continue;
         double blocks = blocks_of(trace, event);
-        total += trace->duration_ns[event];
-        if (blocks <= 0 || blocks >= (double)trace->devices[0].multiprocessors)
+        sums.total_ns += trace->duration_ns[event];
+        if (blocks <= 0 || blocks >= chip_blocks)
             continue;
-        small += trace->duration_ns[event];
-        calls++;
-        take_longer(trace, &worst, event);
+        sums.small_ns += trace->duration_ns[event];
+        sums.unused_ns += (int64_t)((double)trace->duration_ns[event] * (1 - blocks / chip_blocks));
+        sums.calls++;
+        take_longer(trace, &sums.worst, event);
     }
-    if (small < finder->span_ns / 100) /* nobody would notice the gain */
+    return sums;
+}
+
+/* Measures the part of the chip that idles: a product that leaves a few multiprocessors to a
+ * collective is not small. */
+DETECTOR(small_grids)
+{
+    const pyro_trace *trace = finder->context->trace;
+    /* A kernel whose grid is unknown, as in replayed graphs of AMD, is not small. */
+    if (!trace->device_count || trace->devices[0].multiprocessors <= 0)
         return false;
-    evidence->value = share(small, total);
-    evidence->place = pyro_finder_kernel_place(finder, evidence, worst);
-    pyro_evidence_say(evidence,
-                      "%.1f%% of the kernel time (%s, %" PRId64
-                      " kernel%s) is in grids with fewer blocks than the %" PRId64
-                      " multiprocessors",
-                      evidence->value * 100, pyro_evidence_time(evidence, small), calls,
-                      calls == 1 ? "" : "s", trace->devices[0].multiprocessors);
-    return calls > 0;
+    small_kernels sums = sum_small(finder);
+    if (sums.unused_ns < finder->span_ns / 100) /* nobody would notice the gain */
+        return false;
+    evidence->value = share(sums.unused_ns, sums.total_ns);
+    evidence->place = pyro_finder_kernel_place(finder, evidence, sums.worst);
+    pyro_evidence_say(
+        evidence,
+        "%" PRId64 " kernel%s with fewer blocks than the %" PRId64
+        " multiprocessors take%s %s; they leave %.1f%% of the chip idle in all of the "
+        "kernel time",
+        sums.calls, PYRO_PLURAL(sums.calls), trace->devices[0].multiprocessors,
+        sums.calls == 1 ? "s" : "", pyro_evidence_time(evidence, sums.small_ns),
+        evidence->value * 100);
+    return true;
 }
 
 enum { SHORTEST_CHAIN = 3 };

@@ -17,6 +17,7 @@ static double share(int64_t part, int64_t whole)
 typedef struct best_place {
     const char *text;
     int64_t time_ns;
+    const pyro_cause_place *longest; /* the row with the most of it; NULL: none */
 } best_place;
 
 static const char *text_of(const pyro_cause_place *place, int which)
@@ -30,7 +31,7 @@ static const char *text_of(const pyro_cause_place *place, int which)
 static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
 {
     enum { FIRST_ROWS = 64 };
-    best_place best = {"", 0};
+    best_place best = {"", 0, NULL};
     int tried = 0;
     for (size_t i = 0; i < result->cause_place_count && tried < FIRST_ROWS; i++) {
         const pyro_cause_place *place = &result->cause_places[i];
@@ -44,7 +45,7 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
                 text_of(&result->cause_places[k], which) == text)
                 time_ns += pyro_place_lost_ns(&result->cause_places[k]);
         if (time_ns > best.time_ns)
-            best = (best_place){text, time_ns};
+            best = (best_place){text, time_ns, place};
     }
     return best;
 }
@@ -60,7 +61,7 @@ static best_place place_of(const pyro_finder *finder, unsigned causes)
         if (best.time_ns > 0 && best.time_ns >= all_ns / least_parts[which])
             return best;
     }
-    return (best_place){"", 0};
+    return (best_place){"", 0, NULL};
 }
 
 const char *pyro_finder_cause_place(const pyro_finder *finder, pyro_cause cause)
@@ -183,8 +184,26 @@ static bool tell_place(pyro_finder *finder, pyro_evidence *evidence, pyro_cause 
     return lost > 0;
 }
 
+/* What to do about the time before the first kernel, by what the host did then; NULL: what the tables
+ * say. */
+static const char *advice_before_first(const pyro_finder *finder)
+{
+    best_place best = place_of(finder, CAUSE(BEFORE_FIRST));
+    bool is_known = best.longest && best.time_ns * 4 >= finder->cause_ns[PYRO_CAUSE_BEFORE_FIRST];
+    if (!is_known || finder->in_use & PYRO_USE_FIRST_CALLS)
+        return NULL;
+    if (best.longest->layer[0])
+        return "this is the model's own work on the host before its first kernel: record several passes "
+               "in a row, in which the host prepares a pass while the device works on the one before";
+    if (best.longest->op[0])
+        return "record after some warm-up steps: the first call of an op sets up its library and "
+               "allocates memory";
+    return NULL;
+}
+
 DETECTOR(before_first)
 {
+    evidence->advice = advice_before_first(finder);
     evidence->gain_ns = finder->cause_ns[PYRO_CAUSE_BEFORE_FIRST];
     evidence->gain_basis = "idle time before the first launch in the file";
     return tell_place(finder, evidence, PYRO_CAUSE_BEFORE_FIRST,

@@ -147,8 +147,12 @@ static bool may_begin(char first, char second)
         return (second | 0x20) == 'l';
     case 'd':
         return (second | 0x20) == 'e';
+    case 'e':
+        return (second | 0x20) == 'p';
     case 's':
         return (second | 0x20) == 'y';
+    case 'u':
+        return (second | 0x20) == 's';
     default:
         return false;
     }
@@ -157,10 +161,11 @@ static bool may_begin(char first, char second)
 bool pyro_is_collective_kernel(const char *name)
 {
     static const char *const words[] = {
-        "nccl",       "rccl",           "msccl",         "oneccl",    "cross_device_reduce",
-        "all_reduce", "allreduce",      "all_gather",    "allgather", "all_to_all",
-        "alltoall",   "reduce_scatter", "reducescatter", "nvshmem",   "rocshmem",
-        "multimem_",  "deep_ep::",      "symm_mem",
+        "nccl",        "rccl",           "msccl",         "oneccl",        "cross_device_reduce",
+        "all_reduce",  "allreduce",      "all_gather",    "allgather",     "all_to_all",
+        "alltoall",    "reduce_scatter", "reducescatter", "nvshmem",       "rocshmem",
+        "multimem_",   "deep_ep::",      "symm_mem",      "ep::internode", "ep::intranode",
+        "userbuffers",
     };
     /* Compilers name a fused kernel after the ops around it: it does not communicate itself. */
     if (begins_with(name, "triton_"))

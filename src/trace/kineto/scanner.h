@@ -42,6 +42,7 @@ enum {
     PYRO_KINETO_INSTANT,
     PYRO_KINETO_LAYER, /* a call of a layer with its path, as our writer writes it */
     PYRO_KINETO_DERIVED, /* a counter that our writer derived from the events */
+    PYRO_KINETO_MTIA,    /* work, copies and waits of MTIA, which only their names tell apart */
     PYRO_KINETO_UNKNOWN /* no category yet */
 };
 

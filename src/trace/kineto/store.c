@@ -27,7 +27,7 @@ uint8_t pyro_kineto_category(const char *text, size_t length)
         {"privateuse1_driver", PYRO_EVENT_DRIVER},
         {"kernel", PYRO_EVENT_KERNEL},
         {"Kernel", PYRO_EVENT_KERNEL},
-        {"mtia_ccp_events", PYRO_EVENT_KERNEL},
+        {"mtia_ccp_events", PYRO_KINETO_MTIA},
         {"gpu_memcpy", PYRO_EVENT_MEMCPY},
         {"Memcpy", PYRO_EVENT_MEMCPY},
         {"gpu_memset", PYRO_EVENT_MEMSET},
@@ -75,6 +75,7 @@ unsigned pyro_kineto_group(const pyro_kineto_event *event)
         [PYRO_KINETO_INSTANT] = PYRO_GROUP_MEMORY,
         [PYRO_KINETO_LAYER] = PYRO_GROUP_HOST,
         [PYRO_KINETO_DERIVED] = PYRO_GROUP_NONE,
+        [PYRO_KINETO_MTIA] = PYRO_GROUP_TRANSFER,
         [PYRO_KINETO_UNKNOWN] = PYRO_GROUP_METADATA,
     };
     return groups[event->category];
@@ -422,18 +423,24 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* MTIA records the requests of its DMA engine like kernels: without a grid, and with the word in
- * their names. */
-static bool is_dma_request(const pyro_kineto_scanner *scanner)
+/* Whether a word stands in a text, not as a part of another one. */
+static bool has_word(const char *text, const char *word)
 {
-    const pyro_kineto_event *event = &scanner->event;
-    if (event->name == PYRO_NO_ID || has(event, PYRO_FIELD_GRID) || has(event, PYRO_FIELD_BLOCK))
-        return false;
-    const char *name = pyro_intern_text(scanner->names, event->name);
-    for (const char *at = name; (at = strcasestr(at, "dma")); at++)
-        if ((at == name || !is_letter(at[-1])) && !is_letter(at[3]))
+    size_t length = strlen(word);
+    for (const char *at = text; (at = strcasestr(at, word)); at++)
+        if ((at == text || !is_letter(at[-1])) && !is_letter(at[length]))
             return true;
     return false;
+}
+
+/* MTIA records waits of its streams and requests of its DMA engine like kernels. */
+static uint8_t category_of_mtia(const pyro_kineto_scanner *scanner)
+{
+    uint32_t id = scanner->event.name;
+    const char *name = id == PYRO_NO_ID ? "" : pyro_intern_text(scanner->names, id);
+    if (!strcmp(name, "event_wait") || !strcmp(name, "event_record"))
+        return PYRO_EVENT_SYNC;
+    return has_word(name, "dma") ? PYRO_EVENT_MEMCPY : PYRO_EVENT_KERNEL;
 }
 
 static bool store_complete(pyro_kineto_scanner *scanner)
@@ -446,10 +453,10 @@ static bool store_complete(pyro_kineto_scanner *scanner)
                                          : PYRO_EVENT_OTHER;
     else if (category == PYRO_KINETO_LAYER)
         category = PYRO_EVENT_PYTHON;
+    else if (category == PYRO_KINETO_MTIA)
+        category = category_of_mtia(scanner);
     else if (category >= PYRO_EVENT_CATEGORY_COUNT)
         category = PYRO_EVENT_OTHER;
-    if (category == PYRO_EVENT_KERNEL && is_dma_request(scanner))
-        category = PYRO_EVENT_MEMCPY;
     return store_row(scanner, category);
 }
 

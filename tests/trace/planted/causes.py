@@ -83,14 +83,20 @@ def after_last(end):
     return t
 
 
-def without_launch(is_missing):
-    """The launch of the work after a gap is not in the file."""
+def without_launch(*lost, later=None):
+    """The launches of some work are not in the file: 2 is the last work, 3 the one after the gap.
+    `later` is when the last work was launched, if that is not at the start."""
     t = gap(4490, "cpu_op", "aten::mm")
-    if is_missing:
-        lost = max(e["args"].get("correlation", 0) for e in t.events)
-        t.events = [
-            e for e in t.events if e["cat"] != "cuda_runtime" or e["args"]["correlation"] != lost
-        ]
+    for event in t.events:
+        if (
+            later is not None
+            and event["cat"] == "cuda_runtime"
+            and event["args"]["correlation"] == 2
+        ):
+            event["ts"] = later
+    t.events = [
+        e for e in t.events if e["cat"] != "cuda_runtime" or e["args"]["correlation"] not in lost
+    ]
     return t
 
 
@@ -134,6 +140,7 @@ PLANTED = {
     "cause-ops": {
         "hit": gap(4490, "cpu_op", "aten::mm"),
         "hit2": on_host("cpu_op", "aten::add"),
+        "hit3": without_launch(3, later=5400),  # the host launched nothing in the gap
         "miss": gap(4490, "python_function", "train.py(12): step"),
     },
     "cause-data_loading": {
@@ -141,9 +148,10 @@ PLANTED = {
         "miss": gap(4490, "user_annotation", "next batch"),
     },
     "cause-launch_latency": (gap(4450), gap(3900)),  # the other was queued before the gap
-    "cause-queued": (gap(3900), gap(4450)),
+    # A stream works in order: the work of hit2 was launched before the last, at the start.
+    "cause-queued": {"hit": gap(3900), "hit2": without_launch(3), "miss": gap(4450)},
     "cause-unrecorded": (unrecorded(800), unrecorded(90)),
     "cause-before_first": (before_first(1200), before_first(0)),
     "cause-after_last": (after_last(9000), after_last(END)),
-    "cause-unknown": (without_launch(True), without_launch(False)),
+    "cause-unknown": (without_launch(2, 3), without_launch(), without_launch(3)),
 }

@@ -10,8 +10,8 @@ static void test_kinds(void **state)
     maker_kernel(&maker, "a", 100, 100, 10);
     maker_kernel(&maker, "b", 250, 50, 20);  /* queued: the kernel waited */
     maker_kernel(&maker, "c", 500, 50, 400); /* launched late: the host waited */
-    maker_kernel(&maker, "d", 600, 50, -1);  /* unknown */
-    maker_kernel(&maker, "e", 620, 50, 430); /* overlaps: no gap */
+    maker_kernel(&maker, "d", 520, 50, 430); /* overlaps: no gap */
+    maker_kernel(&maker, "e", 620, 50, -1);  /* unknown */
     const pyro_analysis *analysis = maker_analyze(&maker, NULL);
     assert_int_equal(analysis->gap_count, 3);
     assert_int_equal(analysis->gaps[0].duration_ns, 200);
@@ -23,6 +23,24 @@ static void test_kinds(void **state)
     assert_int_equal(analysis->gap_total_ns[PYRO_GAP_KERNEL_WAIT], 50);
     assert_int_equal(analysis->gap_total_ns[PYRO_GAP_OTHER], 50);
     assert_int_equal(analysis->gaps[0].step, -1);
+    maker_end(&maker);
+}
+
+/* A stream works in order: what has no launch was launched before the work behind it. */
+static void test_kinds_without_launches(void **state)
+{
+    (void)state;
+    maker maker;
+    maker_begin(&maker);
+    maker_kernel(&maker, "a", 100, 100, 10);
+    maker_kernel(&maker, "b", 250, 50, -1);
+    maker_kernel(&maker, "c", 500, 50, 20); /* so b was queued too */
+    maker_kernel(&maker, "d", 600, 50, -1);
+    maker_kernel(&maker, "e", 650, 50, 640); /* so d was launched late, or just before e */
+    const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+    assert_int_equal(analysis->gap_total_ns[PYRO_GAP_KERNEL_WAIT], 50 + 200);
+    assert_int_equal(analysis->gap_total_ns[PYRO_GAP_HOST_WAIT], 50);
+    assert_int_equal(analysis->gap_total_ns[PYRO_GAP_OTHER], 0);
     maker_end(&maker);
 }
 
@@ -112,6 +130,7 @@ static void test_they_add_up(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_kinds),
+    cmocka_unit_test(test_kinds_without_launches),
     cmocka_unit_test(test_cause),
     cmocka_unit_test(test_many_short_calls),
     cmocka_unit_test(test_annotation_where_no_op_ran),

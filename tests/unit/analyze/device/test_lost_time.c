@@ -323,13 +323,14 @@ static bool read_planted(pyro_cause cause, const char *kind, int64_t *time_ns)
 static void test_every_cause_is_planted(void **state)
 {
     (void)state;
-    static const char *const kinds[] = {"hit", "miss", "hit2", "miss2"};
-    for (int i = 0; i < PYRO_CAUSE_COUNT * 4; i++) {
-        pyro_cause cause = (pyro_cause)(i / 4);
-        const char *kind = kinds[i % 4];
+    enum { KINDS = 5 };
+    static const char *const kinds[KINDS] = {"hit", "miss", "hit2", "miss2", "hit3"};
+    for (int i = 0; i < PYRO_CAUSE_COUNT * KINDS; i++) {
+        pyro_cause cause = (pyro_cause)(i / KINDS);
+        const char *kind = kinds[i % KINDS];
         int64_t time_ns;
         if (!read_planted(cause, kind, &time_ns)) {
-            if (i % 4 < 2)
+            if (i % KINDS < 2)
                 fail_msg("planted/cause-%s.%s.json is missing", pyro_cause_name(cause), kind);
             continue;
         }

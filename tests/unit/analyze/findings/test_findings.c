@@ -442,6 +442,8 @@ static const struct {
     {"synchronizing-calls", "hit4", "train.py(30): fetch", "avoid .item()", "pinned memory"},
     {"before-first-kernel", "hit", "infer.py(12): preprocess", "of it there", NULL},
     {"before-first-kernel", "hit3", "", "many places share that time", "does not show"},
+    {"before-first-kernel", "hit4", "aten::mm", "sets up its library", "worker processes"},
+    {"before-first-kernel", "hit5", NULL, "the model's own work", "worker processes"},
     {"memory-nearly-full", "hit", "cuda:0", "tensor parallelism", "checkpointing"},
     {"memory-nearly-full", "hit3", "cuda:0", "checkpointing", "tensor parallelism"},
     {"communication", "hit4", "allreduce", "compiled backward", "bucket_cap_mb"},

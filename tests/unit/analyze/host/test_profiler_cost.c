@@ -114,6 +114,28 @@ static void test_wait_for_device(void **state)
     maker_end(&maker);
 }
 
+/* CUPTI's own work delays the host as long as it takes. Loading modules is no part of it. */
+static void test_overhead_of_cupti(void **state)
+{
+    (void)state;
+    for (int is_cupti = 0; is_cupti < 2; is_cupti++) {
+        maker maker;
+        maker_begin(&maker);
+        maker_step(&maker, 1, 0, 2 * MS);
+        maker_kernel(&maker, "a", 100 * US, 400 * US, 90 * US);
+        maker_host(&maker, "cpu_op", "aten::mm", 1, 480 * US, 500 * US);
+        maker_event(&maker, "overhead",
+                    is_cupti ? "Activity Buffer Request" : "Lazy Function Loading", -1, 0, 490 * US,
+                    300 * US, "");
+        maker_kernel(&maker, "b", 1 * MS, 1 * MS, 970 * US);
+        const pyro_analysis *analysis = maker_analyze(&maker, NULL);
+        check_parts(analysis);
+        int64_t taken = taken_of(analysis, PYRO_CAUSE_PYTHON) + taken_of(analysis, PYRO_CAUSE_OPS);
+        assert_in_range(taken, is_cupti * 300 * US, is_cupti * 300 * US + 10 * US);
+        maker_end(&maker);
+    }
+}
+
 /* Half of the width of the range, as a part of the step without the profiler. */
 static double width_of(const pyro_profiler_cost *cost)
 {
@@ -248,11 +270,11 @@ static void test_calibrated(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_host_alone),           cmocka_unit_test(test_busy_device),
-    cmocka_unit_test(test_late_launch),          cmocka_unit_test(test_wait_for_device),
-    cmocka_unit_test(test_speed_of_the_machine), cmocka_unit_test(test_calibrated),
-    cmocka_unit_test(test_width_of_range),       cmocka_unit_test(test_kinds_of_events),
-    cmocka_unit_test(test_ops_beside_a_device),
+    cmocka_unit_test(test_overhead_of_cupti), cmocka_unit_test(test_host_alone),
+    cmocka_unit_test(test_busy_device),       cmocka_unit_test(test_late_launch),
+    cmocka_unit_test(test_wait_for_device),   cmocka_unit_test(test_speed_of_the_machine),
+    cmocka_unit_test(test_calibrated),        cmocka_unit_test(test_width_of_range),
+    cmocka_unit_test(test_kinds_of_events),   cmocka_unit_test(test_ops_beside_a_device),
 };
 
 UNIT_TESTS(tests, NULL, NULL)

@@ -87,6 +87,8 @@ static void test_dialects(void **state)
     expect(text, "memcpy CopyDeviceToHost 9000+1000 c4 x0 track 1 bytes -1\n");
     expect(text, "runtime runFunction 10000+1000 c5");
     expect(text, "kernel fc 11000+1000 c5");
+    expect(text, "sync event_wait 11100+800");
+    expect(text, "memcpy dma_request 11900+50 c0 x0 track 2 bytes 2014208\n");
     expect(text, "driver ze 12100+100 c6");
     expect(text, "other other 13000+1000");
     free(text);
