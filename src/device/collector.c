@@ -8,6 +8,7 @@
 #include "base/every_event.h"
 #include "base/thread.h"
 #include "device/activity_buffers.h"
+#include "device/activity_kinds.h"
 #include "device/clock_map.h"
 #include "device/cupti.h"
 #include "device/cupti_calls.h"
@@ -51,7 +52,7 @@ typedef struct collector {
     pyro_activity_buffers buffers;
     pthread_t thread;
 
-    /* Used by the collector's thread only, and read by pyro_collector_look. */
+    /* Used by the collector's thread only, and read by others. */
     pyro_clock_map clock;
     bool clock_is_proven;
     pyro_kernel_names names;
@@ -103,6 +104,16 @@ static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, siz
     pthread_mutex_unlock(&the.lock);
 }
 
+/* No work of this thread's launch will arrive, which could prove the clock. */
+static void end_without_work(void)
+{
+    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
+    pyro_cupti_launch_ended(&the.calls);
+    this_thread.launch = 0;
+    if (!__atomic_load_n(&the.clock_is_proven, __ATOMIC_RELAXED))
+        __atomic_store_n(&every.launches.wants_times, wanted + 1, __ATOMIC_RELAXED);
+}
+
 static __attribute__((noinline, cold)) void on_resource(uint32_t id,
                                                         const pyro_cupti_resource *resource)
 {
@@ -115,10 +126,8 @@ static __attribute__((noinline, cold)) void on_resource(uint32_t id,
         return;
     if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
         the.cupti.node_id(graph->original_node, &original);
-    if (id == PYRO_CUPTI_NODE_CREATED && this_thread.launch) {
-        pyro_cupti_launch_ended(&the.calls);
-        this_thread.launch = 0;
-    }
+    if (id == PYRO_CUPTI_NODE_CREATED && this_thread.launch)
+        end_without_work();
     /* Nodes are cloned when a captured graph is made executable. */
     __atomic_store_n(&the.last_node, id == PYRO_CUPTI_NODE_CREATED ? the.sink->now() : 0,
                      __ATOMIC_RELAXED);
@@ -128,6 +137,9 @@ static __attribute__((noinline, cold)) void on_resource(uint32_t id,
 static __attribute__((noinline, cold)) void begin_timed(const pyro_device_call *call,
                                                         uint32_t correlation)
 {
+    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
+    if (wanted)
+        __atomic_store_n(&every.launches.wants_times, wanted - 1, __ATOMIC_RELAXED);
     pyro_cupti_launch_keep_time(&the.calls, correlation, the.sink->now());
     every.call_begins(call, correlation);
 }
@@ -149,7 +161,7 @@ static __attribute__((noinline, cold)) void on_call_ends(const pyro_device_call 
     if (call->starts_kernels) {
         outcome.is_captured = !this_thread.launch;
         if (outcome.failed && this_thread.launch)
-            pyro_cupti_launch_ended(&the.calls);
+            end_without_work();
         this_thread.launch = 0;
     }
     every.call_ends(call, data->correlation, outcome);
@@ -232,10 +244,18 @@ static void prove_clock(const pyro_device_work *work, uint64_t now)
     if (begun == 0)
         return;
     uint64_t start = pyro_clock_map_time(&the.clock, work->start);
-    the.clock_is_proven = start + slack >= begun && start <= now + slack;
-    if (!the.clock_is_proven && work->start >= begun && work->start <= now)
-        the.clock.is_recorder_clock = the.clock_is_proven = true;
-    __atomic_store_n(&every.launches.wants_times, !the.clock_is_proven, __ATOMIC_RELAXED);
+    bool is_mapped = start + slack >= begun && start <= now + slack;
+    bool is_recorders = !is_mapped && work->start >= begun && work->start <= now;
+    the.clock.is_recorder_clock |= is_recorders;
+    __atomic_store_n(&the.clock_is_proven, is_mapped || is_recorders, __ATOMIC_RELAXED);
+}
+
+/* Work of other launches than the timed ones has arrived: those may have been added to a graph. */
+static void want_times_again(uint64_t records_before)
+{
+    uint32_t wanted = the.clock_is_proven ? 0 : PYRO_TIMED_LAUNCHES;
+    if (the.clock_is_proven || the.records > records_before)
+        __atomic_store_n(&every.launches.wants_times, wanted, __ATOMIC_RELAXED);
 }
 
 /* Counters have one writer, and pyro_collector_look as a reader. */
@@ -290,6 +310,7 @@ static void read_full_buffers(void)
     pyro_activity_buffer *buffer = pyro_activity_buffers_next(&the.buffers);
     if (!buffer)
         return;
+    uint64_t records_before = the.records;
     compare_clocks();
     the.sink->work_begins();
     for (; buffer; buffer = pyro_activity_buffers_next(&the.buffers)) {
@@ -300,6 +321,7 @@ static void read_full_buffers(void)
         pyro_activity_buffers_recycle(&the.buffers, buffer);
     }
     the.sink->work_ends();
+    want_times_again(records_before);
     pyro_activity_buffers_refill(&the.buffers, AHEAD);
 }
 
@@ -404,36 +426,6 @@ static bool prepare(void)
     return the.is_prepared;
 }
 
-/* A kind of records, and the bit that asks for it; 0: always collected. */
-static const struct {
-    int kind;
-    uint32_t bit;
-} kinds[] = {{PYRO_CUPTI_CONCURRENT_KERNEL, 0},
-             {PYRO_CUPTI_MEMCPY, 0},
-             {PYRO_CUPTI_PEER_MEMCPY, 0},
-             {PYRO_CUPTI_MEMSET, PYRO_COLLECT_SETS},
-             {PYRO_CUPTI_SYNCHRONIZATION, PYRO_COLLECT_SYNCS},
-             {PYRO_CUPTI_OVERHEAD, PYRO_COLLECT_OVERHEAD}};
-
-/* Kernels must work; the other kinds are collected where CUPTI has them. Queries of events, which
- * allocators and NCCL repeat until the work has ended, would be most of the synchronizations. */
-static int enable_kinds(uint32_t more)
-{
-    if (the.cupti.record_queries)
-        the.cupti.record_queries(0);
-    int result = pyro_cupti_enable(&the.use, kinds[0].kind);
-    for (size_t i = 1; result == PYRO_CUPTI_SUCCESS && i < sizeof kinds / sizeof *kinds; i++)
-        if (!kinds[i].bit || kinds[i].bit & more)
-            pyro_cupti_enable(&the.use, kinds[i].kind);
-    return result;
-}
-
-static void disable_kinds(void)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        pyro_cupti_disable(&the.use, kinds[i].kind);
-}
-
 static void switch_callbacks(bool enable)
 {
     pyro_cupti_calls_enable(&the.calls, &the.use, enable);
@@ -478,7 +470,7 @@ static pyro_collector_state start_collecting(uint32_t more)
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
     int result = pyro_cupti_register_buffers(&the.use, request_buffer, complete_buffer);
     if (result == PYRO_CUPTI_SUCCESS)
-        result = enable_kinds(more);
+        result = pyro_activity_kinds_enable(&the.use, &the.cupti, more);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
     __atomic_store_n(&every.is_on, every.launches.start, __ATOMIC_RELEASE);
@@ -506,7 +498,7 @@ static void stop_collecting(void)
     switch_callbacks(false);
     if (the.has_thread)
         flush_and_wait(true);
-    disable_kinds();
+    pyro_activity_kinds_disable(&the.use);
     if (the.has_thread)
         flush_and_wait(true); /* what the kinds still held */
     stop_thread();

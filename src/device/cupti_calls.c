@@ -118,7 +118,7 @@ void pyro_cupti_calls_restart(pyro_cupti_calls *calls)
     calls->done = 0;
     calls->launches->start++;
     calls->launches->first = 0;
-    calls->launches->wants_times = true;
+    calls->launches->wants_times = PYRO_TIMED_LAUNCHES;
     memset(calls->seen_graphs, 0, sizeof calls->seen_graphs);
 }
 

@@ -12,6 +12,9 @@
 
 #define PYRO_MOST_CALL_IDS 1536
 #define PYRO_CALL_TIMES 4096
+/* Launches whose times are kept until the device's clock is proven: work arrives in order, so that the
+ * first ones are enough, and the others cost less. */
+#define PYRO_TIMED_LAUNCHES 64
 #define PYRO_SEEN_GRAPHS 4096
 
 #define PYRO_LONGEST_CALL_NAME 40
@@ -30,7 +33,7 @@ typedef struct pyro_call_time {
 typedef struct pyro_launches {
     uint32_t start;       /* number of the collector's start, from 1 */
     uint32_t first;       /* correlation of the first launch since then; 0: none yet */
-    uint32_t wants_times; /* of launches, in `times` */
+    uint32_t wants_times; /* of how many further launches, in `times` */
     uint64_t counts[PYRO_LAUNCH_COUNTERS]; /* since the process began */
 } pyro_launches;
 

@@ -51,8 +51,11 @@ static void call_ends(const pyro_device_call *call, uint32_t correlation, pyro_c
 
 static void node_added(uint64_t node, uint64_t original)
 {
-    nodes[node_count] = node;
-    originals[node_count++] = original;
+    if (node_count < sizeof nodes / sizeof *nodes) {
+        nodes[node_count] = node;
+        originals[node_count] = original;
+    }
+    node_count++;
 }
 
 static void nothing(void)
@@ -241,6 +244,29 @@ static void test_a_flush_during_a_capture_asks_for_nothing(void **state)
     ahead_ns = 0;
 }
 
+/* Another profiler has left its clock in the records. Launches show that, not only the first ones: a
+ * captured launch has no work. */
+static void test_a_clock_that_was_left(void **state)
+{
+    (void)state;
+    for (int captured = 0; captured <= 200; captured += 200) {
+        work_count = call_count = 0;
+        device.leave_clock(now);
+        start();
+        device.capture(true);
+        for (int i = 0; i < captured; i++)
+            device.launch("captured", 10, 7);
+        device.capture(false);
+        size_t before = call_count;
+        device.launch("kernel", 5000, 7);
+        pyro_collector_stop();
+        device.leave_clock(NULL);
+        assert_string_equal(names[0], "kernel");
+        assert_in_range(works[0].start, call_times[before], now());
+        assert_int_equal(works[0].end - works[0].start, 5000);
+    }
+}
+
 /* A stop delivers everything, also during a capture. */
 static void test_a_stop_during_a_capture(void **state)
 {
@@ -419,6 +445,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_graphs, begin, end),
     cmocka_unit_test_setup_teardown(test_a_flush_during_a_capture_asks_for_nothing, begin, end),
     cmocka_unit_test_setup_teardown(test_a_stop_during_a_capture, begin, end),
+    cmocka_unit_test_setup_teardown(test_a_clock_that_was_left, begin, end),
     cmocka_unit_test_setup_teardown(test_failed_launches_are_not_waited_for, begin, end),
     cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, begin, end),

@@ -20,6 +20,7 @@ typedef struct stub_device {
     void (*fail_launches)(bool fail);
     void (*drop)(size_t count);
     void (*advance)(uint64_t ns);
+    void (*leave_clock)(uint64_t (*clock)(void));
     bool (*records_queries)(void);
     size_t (*flushes)(void);
 } stub_device;
@@ -56,6 +57,7 @@ static inline bool stub_device_open(stub_device *device)
     stub_find(library, &device->fail_launches, "stub_fail_launches");
     stub_find(library, &device->drop, "stub_drop");
     stub_find(library, &device->advance, "stub_advance");
+    stub_find(library, &device->leave_clock, "stub_leave_clock");
     stub_find(library, &device->records_queries, "stub_records_queries");
     stub_find(library, &device->flushes, "stub_flushes");
     return device->launch && device->drop;
