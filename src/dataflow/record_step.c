@@ -17,6 +17,18 @@ static const pyro_recorded_data *storages(const pyro_trace *trace, uint32_t id)
     return id < trace->storage_count ? &trace->storages[id] : &none;
 }
 
+static const pyro_recorded_data *inputs_of(const pyro_step_recorder *r,
+                                           const pyro_op_detail *detail)
+{
+    return storages(r->trace, pyro_trace_op_extra(r->trace, detail).input_storages);
+}
+
+static const pyro_recorded_data *outputs_of(const pyro_step_recorder *r,
+                                            const pyro_op_detail *detail)
+{
+    return storages(r->trace, pyro_trace_op_extra(r->trace, detail).output_storages);
+}
+
 /* Reads one entry of the weights; NULL if it is damaged. */
 static const char *read_weight(const pyro_trace *trace, size_t id, pyro_weight_data *out)
 {
@@ -88,7 +100,7 @@ bool pyro_step_recorder_makes(const pyro_step_recorder *r, const pyro_op_detail 
 {
     pyro_storage_record seen;
     size_t at = 0;
-    return pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);
+    return pyro_storage_records_next(outputs_of(r, detail), &at, &seen);
 }
 
 static bool describe(pyro_step_recorder *r, const pyro_storage_record *seen,
@@ -165,8 +177,7 @@ static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_de
 {
     pyro_storage_record seen;
     r->seen_count = 0;
-    for (size_t at = 0;
-         pyro_storage_records_next(storages(r->trace, detail->input_storages), &at, &seen);) {
+    for (size_t at = 0; pyro_storage_records_next(inputs_of(r, detail), &at, &seen);) {
         bool is_known = pyro_tracker_knows(&r->tracker, &seen.where);
         if (!is_known && comes_to_life(op)) {
             note_unknown_tensor(r, &seen);
@@ -176,8 +187,7 @@ static bool remember_all(pyro_step_recorder *r, const char *op, const pyro_op_de
             return false;
     }
     r->input_count = r->seen_count;
-    for (size_t at = 0;
-         pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);)
+    for (size_t at = 0; pyro_storage_records_next(outputs_of(r, detail), &at, &seen);)
         if (!remember(r, &seen))
             return false;
     return true;
@@ -318,8 +328,7 @@ bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
 {
     pyro_storage_record seen;
     uint32_t taken_from = PYRO_NONE;
-    for (size_t at = 0;
-         pyro_storage_records_next(storages(r->trace, detail->input_storages), &at, &seen);)
+    for (size_t at = 0; pyro_storage_records_next(inputs_of(r, detail), &at, &seen);)
         if (taken_from == PYRO_NONE)
             taken_from = producer(r, &seen.where);
     if (taken_from != PYRO_NONE && !r->to_elsewhere++) {
@@ -327,8 +336,7 @@ bool pyro_step_recorder_elsewhere(pyro_step_recorder *r, const char *op,
         name_step(r, taken_from, made, sizeof made);
         snprintf(r->first_to, sizeof r->first_to, "%.50s, of the result of %.150s", op, made);
     }
-    for (size_t at = 0;
-         pyro_storage_records_next(storages(r->trace, detail->output_storages), &at, &seen);)
+    for (size_t at = 0; pyro_storage_records_next(outputs_of(r, detail), &at, &seen);)
         if (!pyro_tracker_knows(&r->tracker, &seen.where) &&
             !pyro_map_put(&r->made_elsewhere, seen.where.storage, 1))
             return false;

@@ -8,7 +8,6 @@
 #include "base/every_event.h"
 #include "base/thread.h"
 #include "device/activity_buffers.h"
-#include "device/activity_kinds.h"
 #include "device/clock_map.h"
 #include "device/cupti.h"
 #include "device/cupti_calls.h"
@@ -470,7 +469,7 @@ static pyro_collector_state start_collecting(uint32_t more)
     pyro_cupti_set_attribute(&the.use, PYRO_CUPTI_ZEROED_BUFFERS, 1);
     int result = pyro_cupti_register_buffers(&the.use, request_buffer, complete_buffer);
     if (result == PYRO_CUPTI_SUCCESS)
-        result = pyro_activity_kinds_enable(&the.use, &the.cupti, more);
+        result = pyro_cupti_enable_kinds(&the.use, &the.cupti, more);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
     __atomic_store_n(&every.is_on, every.launches.start, __ATOMIC_RELEASE);
@@ -498,7 +497,7 @@ static void stop_collecting(void)
     switch_callbacks(false);
     if (the.has_thread)
         flush_and_wait(true);
-    pyro_activity_kinds_disable(&the.use);
+    pyro_cupti_disable_kinds(&the.use);
     if (the.has_thread)
         flush_and_wait(true); /* what the kinds still held */
     stop_thread();

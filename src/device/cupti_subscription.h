@@ -34,6 +34,11 @@ int pyro_cupti_register_buffers(const pyro_cupti_subscription *subscription,
                                 pyro_cupti_request request, pyro_cupti_complete complete);
 int pyro_cupti_enable(const pyro_cupti_subscription *subscription, int kind);
 int pyro_cupti_disable(const pyro_cupti_subscription *subscription, int kind);
+/* Asks for records of kernels and copies, and for what the bits PYRO_COLLECT_* say. Returns the result
+ * for kernels, which must work; other kinds are collected where CUPTI has them. */
+int pyro_cupti_enable_kinds(const pyro_cupti_subscription *subscription, const pyro_cupti *cupti,
+                            uint32_t more);
+void pyro_cupti_disable_kinds(const pyro_cupti_subscription *subscription);
 int pyro_cupti_set_attribute(const pyro_cupti_subscription *subscription, int attribute,
                              uint8_t value);
 int pyro_cupti_next_record(const pyro_cupti_subscription *subscription, uint8_t *buffer,

@@ -167,14 +167,15 @@ static pyro_replay_op make_op(const gatherer *g, const op_call *calls, size_t co
     const pyro_trace *trace = g->context.trace;
     const pyro_op_kind *about = &g->context.op_kinds[calls->kind];
     const pyro_op_detail *detail = &trace->ops[calls->detail];
-    pyro_replay_op op = {.name = pyro_trace_text(trace, about->name),
-                         .dims = pyro_trace_text(trace, about->dims),
-                         .types = pyro_trace_text(trace, about->types),
-                         .concrete = pyro_trace_text(trace, about->concrete),
-                         .strides = pyro_trace_text(trace, detail->strides),
-                         .outputs = pyro_trace_text(trace, detail->outputs),
-                         .has_gradient = calls->has_gradient,
-                         .calls = (int64_t)count};
+    pyro_replay_op op = {
+        .name = pyro_trace_text(trace, about->name),
+        .dims = pyro_trace_text(trace, about->dims),
+        .types = pyro_trace_text(trace, about->types),
+        .concrete = pyro_trace_text(trace, about->concrete),
+        .strides = pyro_trace_text(trace, detail->strides),
+        .outputs = pyro_trace_text(trace, pyro_trace_op_extra(trace, detail).outputs),
+        .has_gradient = calls->has_gradient,
+        .calls = (int64_t)count};
     for (size_t i = 0; i < count; i++) {
         times[i] = calls[i].time_ns;
         op.total_ns += times[i];

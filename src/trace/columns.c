@@ -86,6 +86,23 @@ bool pyro_trace_reserve_ops(pyro_trace *trace, size_t ops)
     return trace->ops != NULL;
 }
 
+bool pyro_trace_add_op_extra(pyro_trace *trace, const pyro_op_extra *extra, uint32_t *index)
+{
+    const pyro_op_extra none = PYRO_NO_EXTRA;
+    *index = PYRO_NO_ID;
+    if (!memcmp(extra, &none, sizeof none))
+        return true;
+    size_t count = trace->op_extra_count;
+    if (!count || memcmp(extra, &trace->op_extras[count - 1], sizeof *extra)) {
+        if (!pyro_grow(&trace->op_extras, &trace->op_extra_capacity, count + 1,
+                       sizeof *trace->op_extras))
+            return false;
+        trace->op_extras[trace->op_extra_count++] = *extra;
+    }
+    *index = (uint32_t)(trace->op_extra_count - 1);
+    return true;
+}
+
 /* Frees the unused part of an array; false when memory is out. */
 static bool trim(void *place, size_t *capacity, size_t count, size_t item_bytes)
 {
@@ -115,6 +132,8 @@ bool pyro_trace_trim(pyro_trace *trace)
 {
     return trim_columns(trace) &&
            trim(&trace->ops, &trace->op_capacity, trace->op_count, sizeof *trace->ops) &&
+           trim(&trace->op_extras, &trace->op_extra_capacity, trace->op_extra_count,
+                sizeof *trace->op_extras) &&
            trim(&trace->kernels, &trace->kernel_capacity, trace->kernel_count,
                 sizeof *trace->kernels) &&
            trim(&trace->memory, &trace->memory_capacity, trace->memory_count,

@@ -33,6 +33,7 @@ void pyro_trace_free_rows(pyro_trace *trace)
     free(trace->track);
     free(trace->category);
     free(trace->ops);
+    free(trace->op_extras);
     free(trace->kernels);
     free(trace->transfer_bytes);
     free(trace->syncs);

@@ -61,10 +61,17 @@ typedef struct pyro_op_detail {
     uint32_t strides; /* interned text of "Input Strides"; PYRO_NO_ID */
     uint32_t stack; /* interned text of "Call stack"; PYRO_NO_ID */
     uint32_t collective; /* index into trace->collectives; PYRO_NO_ID */
-    uint32_t outputs; /* interned text of "Output Dims", which our recordings have; PYRO_NO_ID */
+    uint32_t extra; /* index into trace->op_extras; PYRO_NO_ID */
+} pyro_op_detail;
+
+/* What only our recordings tell of an op or of a layer's call. */
+typedef struct pyro_op_extra {
+    uint32_t outputs; /* interned text of "Output Dims"; PYRO_NO_ID */
     uint32_t path; /* of a layer's call: its dotted path if known; PYRO_NO_ID */
     uint32_t input_storages, output_storages; /* in trace->storages; 0 none */
-} pyro_op_detail;
+} pyro_op_extra;
+
+#define PYRO_NO_EXTRA ((pyro_op_extra){PYRO_NO_ID, PYRO_NO_ID, 0, 0})
 
 #define PYRO_NO_PRIORITY INT32_MIN
 
@@ -173,6 +180,8 @@ struct pyro_trace {
 
     pyro_op_detail *ops; /* of OP events, and of others with such details */
     size_t op_count, op_capacity;
+    pyro_op_extra *op_extras;
+    size_t op_extra_count, op_extra_capacity;
     pyro_kernel_detail *kernels; /* of KERNEL events */
     size_t kernel_count, kernel_capacity;
     int64_t *transfer_bytes; /* of MEMCPY and MEMSET events; -1 unknown */
@@ -227,6 +236,13 @@ bool pyro_trace_reserve(pyro_trace *trace, size_t rows);
 /* Reserves this many details of ops in large pages, unless the trace has some; false when memory is
  * out. */
 bool pyro_trace_reserve_ops(pyro_trace *trace, size_t ops);
+
+/* Adds it, unless it says nothing or the same as the last one; false when memory is out. */
+bool pyro_trace_add_op_extra(pyro_trace *trace, const pyro_op_extra *extra, uint32_t *index);
+static inline pyro_op_extra pyro_trace_op_extra(const pyro_trace *trace, const pyro_op_detail *op)
+{
+    return op->extra == PYRO_NO_ID ? PYRO_NO_EXTRA : trace->op_extras[op->extra];
+}
 
 /* Notes that code reads: what could not be recorded; where ops are, or "missing". */
 #define PYRO_NOTE_MISSING "missing"

@@ -155,9 +155,9 @@ static inline void pyro_host_meet_overhead(pyro_host_threads *threads, uint32_t 
 static inline int64_t pyro_host_take_overhead(pyro_host_threads *threads, int64_t start_ns,
                                               int64_t end_ns)
 {
-    int64_t until_ns = threads->overhead_until_ns < end_ns ? threads->overhead_until_ns : end_ns;
-    if (threads->overhead_ns >= until_ns)
+    if (threads->overhead_ns >= threads->overhead_until_ns || threads->overhead_ns >= end_ns)
         return 0;
+    int64_t until_ns = threads->overhead_until_ns < end_ns ? threads->overhead_until_ns : end_ns;
     int64_t from_ns = threads->overhead_ns > start_ns ? threads->overhead_ns : start_ns;
     from_ns = from_ns < until_ns ? from_ns : until_ns;
     threads->owed_ns = pyro_add_ns(threads->owed_ns, from_ns - threads->overhead_ns);

@@ -181,6 +181,7 @@ static void write_collective(pyro_chrome *chrome, uint32_t index)
 
 static void write_op(pyro_chrome *chrome, const pyro_op_detail *op)
 {
+    pyro_op_extra extra = pyro_trace_op_extra(chrome->trace, op);
     if (op->sequence != PYRO_NO_SEQUENCE)
         member_number(chrome, "\"Sequence number\":", op->sequence);
     if (op->sequence != PYRO_NO_SEQUENCE || op->forward_thread != 0)
@@ -188,9 +189,9 @@ static void write_op(pyro_chrome *chrome, const pyro_op_detail *op)
     member_list(chrome, "\"Input Dims\":", op->dims);
     member_list(chrome, "\"Input type\":", op->types);
     member_list(chrome, "\"Concrete Inputs\":", op->concrete);
-    member_list(chrome, "\"Output Dims\":", op->outputs);
+    member_list(chrome, "\"Output Dims\":", extra.outputs);
     member_stack(chrome, op->stack);
-    member_text(chrome, "\"Module path\":", op->path);
+    member_text(chrome, "\"Module path\":", extra.path);
     write_collective(chrome, op->collective);
 }
 

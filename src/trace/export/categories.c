@@ -22,6 +22,6 @@ const char *pyro_event_category_name(const pyro_trace *trace, uint32_t event)
     uint8_t category = trace->category[event];
     uint32_t detail = trace->detail[event];
     bool is_layer = category == PYRO_EVENT_PYTHON && detail != PYRO_NO_ID &&
-                    trace->ops[detail].path != PYRO_NO_ID;
+                    pyro_trace_op_extra(trace, &trace->ops[detail]).path != PYRO_NO_ID;
     return is_layer ? "layer" : category_names[category];
 }

@@ -332,7 +332,8 @@ static size_t class_length(const char *instance)
 static uint32_t path_of_call(const pyro_trace *trace, uint32_t event)
 {
     uint32_t detail = trace->detail[event];
-    return detail < trace->op_count ? trace->ops[detail].path : PYRO_NO_ID;
+    return detail < trace->op_count ? pyro_trace_op_extra(trace, &trace->ops[detail]).path
+                                    : PYRO_NO_ID;
 }
 
 /* The layer of an nn.Module frame, first seen below the layer `parent`. */

@@ -57,9 +57,12 @@ static bool append_ops(appender *appender, const pyro_trace *batch)
         op.concrete = text_of(appender, op.concrete);
         op.strides = text_of(appender, op.strides);
         op.stack = text_of(appender, op.stack);
-        op.outputs = text_of(appender, op.outputs);
-        op.path = text_of(appender, op.path);
         op.collective += op.collective != PYRO_NO_ID ? first : 0;
+        pyro_op_extra extra = pyro_trace_op_extra(batch, &op);
+        extra.outputs = text_of(appender, extra.outputs);
+        extra.path = text_of(appender, extra.path);
+        if (!pyro_trace_add_op_extra(trace, &extra, &op.extra))
+            return false;
         trace->ops[trace->op_count++] = op;
     }
     return true;

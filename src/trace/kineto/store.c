@@ -229,20 +229,21 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
                          .types = text_or_none(event, PYRO_FIELD_TYPES),
                          .concrete = text_or_none(event, PYRO_FIELD_CONCRETE),
                          .strides = text_or_none(event, PYRO_FIELD_STRIDES),
-                         .stack = text_or_none(event, PYRO_FIELD_STACK),
-                         .outputs = text_or_none(event, PYRO_FIELD_OUTPUTS),
-                         .path = text_or_none(event, PYRO_FIELD_PATH)};
+                         .stack = text_or_none(event, PYRO_FIELD_STACK)};
+    pyro_op_extra extra = {.outputs = text_or_none(event, PYRO_FIELD_OUTPUTS),
+                           .path = text_or_none(event, PYRO_FIELD_PATH)};
     if (has(event, PYRO_FIELD_FRAMES))
         op.stack = text_or_none(event, PYRO_FIELD_FRAMES);
-    if (!store_collective(trace, event, &op.collective))
+    if (!store_collective(trace, event, &op.collective) ||
+        !pyro_trace_add_op_extra(trace, &extra, &op.extra))
         return false;
-    if (sequence < 0 && (op.dims & op.types & op.concrete & op.stack & op.collective & op.outputs &
-                         op.path) == PYRO_NO_ID)
+    if (sequence < 0 &&
+        (op.dims & op.types & op.concrete & op.stack & op.collective & op.extra) == PYRO_NO_ID)
         return true;
     if (!pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops))
         return false;
-    trace->has_shapes |= op.dims != PYRO_NO_ID && op.path == PYRO_NO_ID; /* of ops */
-    trace->has_paths |= op.path != PYRO_NO_ID;
+    trace->has_shapes |= op.dims != PYRO_NO_ID && extra.path == PYRO_NO_ID; /* of ops */
+    trace->has_paths |= extra.path != PYRO_NO_ID;
     trace->has_stacks |= op.stack != PYRO_NO_ID;
     trace->has_frame_lists |= op.stack != PYRO_NO_ID; /* possibly; the end of reading decides */
     *detail = (uint32_t)trace->op_count;

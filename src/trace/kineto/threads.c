@@ -162,7 +162,7 @@ static void empty_chunk(chunk *chunk)
         return;
     batch->count = batch->op_count = batch->kernel_count = batch->transfer_count = 0;
     batch->memory_count = batch->collective_count = batch->flow_count = batch->track_count = 0;
-    batch->sync_count = batch->counter_count = 0;
+    batch->sync_count = batch->counter_count = batch->op_extra_count = 0;
     batch->file_events = 0;
     batch->has_shapes = batch->has_stacks = batch->has_memory = batch->has_frame_lists = false;
 }

@@ -44,7 +44,7 @@ static void put_op(pyro_perfetto *perfetto, const pyro_op_detail *op)
 {
     put_text(perfetto, "input shapes", op->dims);
     put_text(perfetto, "input types", op->types);
-    put_text(perfetto, "output shapes", op->outputs);
+    put_text(perfetto, "output shapes", pyro_trace_op_extra(perfetto->trace, op).outputs);
     put_text(perfetto, "stack", op->stack);
     if (op->sequence != PYRO_NO_SEQUENCE)
         put_known(perfetto, "sequence", op->sequence);

@@ -310,12 +310,15 @@ static uint32_t copy_op(joining *j, const pyro_op_detail *detail)
 {
     pyro_trace *trace = j->trace;
     pyro_op_detail copy = *detail;
+    pyro_op_extra extra = PYRO_NO_EXTRA;
+    extra.outputs = name_in_trace(j, pyro_trace_op_extra(j->from, detail).outputs, true);
     copy.dims = name_in_trace(j, copy.dims, true);
     copy.types = name_in_trace(j, copy.types, true);
     copy.concrete = name_in_trace(j, copy.concrete, true);
     copy.strides = name_in_trace(j, copy.strides, true);
-    copy.outputs = name_in_trace(j, copy.outputs, true);
-    copy.stack = copy.collective = copy.path = PYRO_NO_ID;
+    copy.stack = copy.collective = PYRO_NO_ID;
+    if (!pyro_trace_add_op_extra(trace, &extra, &copy.extra))
+        return PYRO_NO_ID;
     trace->has_shapes = trace->has_shapes || copy.dims != PYRO_NO_ID;
     return copy_side(&trace->ops, &trace->op_count, &trace->op_capacity, &copy, sizeof copy);
 }

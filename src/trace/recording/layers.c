@@ -158,8 +158,11 @@ static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
     uint32_t known = pyro_map_get(&namer->details, key);
     if (known != PYRO_MAP_NONE)
         return known;
+    pyro_op_extra extra = {.outputs = PYRO_NO_ID, .path = namer->paths[id]};
+    uint32_t extra_index;
     known = (uint32_t)trace->op_count;
-    if (!pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops) ||
+    if (!pyro_trace_add_op_extra(trace, &extra, &extra_index) ||
+        !pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops) ||
         !pyro_map_put(&namer->details, key, known))
         return PYRO_NO_ID;
     trace->has_paths = true;
@@ -170,8 +173,7 @@ static uint32_t detail_of(namer *namer, uint32_t id, uint32_t dims)
                                                      .strides = PYRO_NO_ID,
                                                      .stack = PYRO_NO_ID,
                                                      .collective = PYRO_NO_ID,
-                                                     .outputs = PYRO_NO_ID,
-                                                     .path = namer->paths[id]};
+                                                     .extra = extra_index};
     return known;
 }
 

@@ -176,12 +176,17 @@ static bool add_op_detail(pyro_recording *recording, uint32_t row, const pyro_re
     bool failed = false, with_shapes = recording->flags & PYRO_RECORD_SHAPES;
     const pyro_signature_texts *inputs = pyro_recording_signature(
         recording, with_shapes ? record->inputs : 0, &failed);
-    uint32_t outputs =
-        pyro_recording_signature(recording, with_shapes ? record->outputs : 0, &failed)->dims;
+    pyro_op_extra extra = {
+        .outputs =
+            pyro_recording_signature(recording, with_shapes ? record->outputs : 0, &failed)->dims,
+        .path = PYRO_NO_ID,
+        .input_storages = record->input_storages,
+        .output_storages = record->output_storages};
+    uint32_t extra_index = PYRO_NO_ID;
     uint32_t stack = recording->flags & PYRO_RECORD_STACKS
                          ? pyro_recording_stack(recording, record->stack, &failed)
                          : PYRO_NO_ID;
-    if (failed ||
+    if (failed || !pyro_trace_add_op_extra(trace, &extra, &extra_index) ||
         !pyro_grow(&trace->ops, &trace->op_capacity, trace->op_count + 1, sizeof *trace->ops))
         return false;
     trace->detail[row] = (uint32_t)trace->op_count;
@@ -194,10 +199,7 @@ static bool add_op_detail(pyro_recording *recording, uint32_t row, const pyro_re
         .strides = PYRO_NO_ID,
         .stack = stack,
         .collective = PYRO_NO_ID,
-        .outputs = outputs,
-        .path = PYRO_NO_ID,
-        .input_storages = record->input_storages,
-        .output_storages = record->output_storages};
+        .extra = extra_index};
     trace->has_shapes |= inputs->dims != PYRO_NO_ID;
     trace->has_stacks |= stack != PYRO_NO_ID;
     return true;

@@ -86,8 +86,7 @@ static inline uint32_t build_event(pyro_trace *trace, built_event event)
             .strides = PYRO_NO_ID,
             .stack = PYRO_NO_ID,
             .collective = PYRO_NO_ID,
-            .outputs = PYRO_NO_ID,
-            .path = PYRO_NO_ID};
+            .extra = PYRO_NO_ID};
     }
     trace->count++;
     return (uint32_t)at;
