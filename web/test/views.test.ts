@@ -1,6 +1,6 @@
 // Every view shows the numbers of the JSON: 20 random cells of each are compared.
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { account, causeTitle } from "../src/views/answer";
@@ -64,7 +64,7 @@ async function compare(file: string, checks: Check[]): Promise<void> {
 
 describe("numbers of the JSON", () => {
   it("in the views of a trace", async () => {
-    const input = stranger("h200_gpt_train_memory.json.gz", "trace/h200_resnet18_train.json.gz");
+    const input = resolve(files, "trace/h200_gpt_train_memory.json.gz");
     const trace = json("trace", input, "-v") as unknown as Record<string, Row[]> & { memory: { devices: { holders: Row[] }[] } };
     const own = (row: Row) => Number(row.forward_device_self_ns) + Number(row.backward_device_self_ns);
     await compare(writePage("trace", "report", input), [
@@ -92,7 +92,7 @@ describe("numbers of the JSON", () => {
   });
 
   it("in the answer", async () => {
-    const input = stranger("h200_resnet18_train.json.gz", "trace/h200_resnet18_train.json.gz");
+    const input = resolve(files, "trace/h200_resnet18_train.json.gz");
     const trace = json("trace", input, "-v") as unknown as TraceResult;
     const { page, errors } = await open(browser, writePage("answer", "report", input), "#view=answer");
     const steps = trace.steps.length || 1;
@@ -124,7 +124,7 @@ describe("numbers of the JSON", () => {
   });
 
   it("in the timeline, the flame graph and the memory at the cursor", async () => {
-    const input = stranger("h200_gpt_train_memory.json.gz", "trace/h200_resnet18_train.json.gz");
+    const input = resolve(files, "trace/h200_gpt_train_memory.json.gz");
     const trace = json("trace", input, "-v") as unknown as { kernels: Row[]; device_total_ns: number; memory: { devices: { holders: Row[] }[] } };
     const { page } = await open(browser, writePage("timeline", "report", input), "#view=flame&side=device");
     const names = await csvOf(page, "Names");
@@ -179,7 +179,7 @@ describe("numbers of the JSON", () => {
   });
 
   it("in the roofline's table", async () => {
-    const input = stranger("h200_resnet18_train.json.gz", "trace/h200_resnet18_train.json.gz");
+    const input = resolve(files, "trace/h200_resnet18_train.json.gz");
     const trace = json("trace", input, "-v") as unknown as Record<string, Row[]>;
     const leaves = trace.layers.filter((row, i) => !trace.layers.some((other) => other.parent === i) && row.flops && row.bytes && row.flops_per_s);
     if (leaves.length === 0) return;
