@@ -14,6 +14,7 @@ one of these interrupted do not count: they find the caches full of something el
 import argparse
 import ctypes
 import json
+import os
 import pathlib
 import resource
 import statistics
@@ -197,7 +198,8 @@ def main():
     parser.add_argument("--only", nargs="*", help="Names of programs.")
     parser.add_argument("--sets", nargs="*", default=SETS, choices=SETS)
     parser.add_argument("--cpu-time", action="store_true", help="Measure steps in CPU time.")
-    parser.add_argument("--tool", default=str(ROOT / "build" / "pyrometer"))
+    tool = os.environ.get("PYRO_TOOL", str(ROOT / "build" / "pyrometer"))
+    parser.add_argument("--tool", default=tool)
     parser.add_argument("--json", help="File for all results.")
     arguments = parser.parse_args()
     if arguments.device == "cpu":

@@ -264,6 +264,9 @@ const char *pyro_context_op(const pyro_analysis_context *context, uint32_t event
  */
 const char *pyro_context_line(pyro_analysis_context *context, uint32_t event);
 
+/* Whether a line is of the program itself, not of torch or Python's library. */
+bool pyro_is_own_line(const char *line);
+
 /* True when the filter matches the text, or no filter is set. */
 bool pyro_context_shows(const pyro_analysis_context *context, const char *text);
 

@@ -323,15 +323,21 @@ static bool is_of_python(const char *text, size_t length)
     return false;
 }
 
-/* Files of torch, and the code that it generates. */
+/* Code that torch.compile generates: its files say nothing to their reader. */
+static bool is_generated(const char *text, size_t length)
+{
+    static const char folder[] = "torchinductor_";
+    size_t folder_length = sizeof folder - 1;
+    for (const char *p = text; (p = memchr(p, 't', (size_t)(text + length - p))); p++)
+        if ((size_t)(text + length - p) > folder_length && memcmp(p, folder, folder_length) == 0)
+            return true;
+    return false;
+}
+
 static bool is_of_torch(const char *text, size_t length)
 {
-    static const char generated[] = "torchinductor_";
-    size_t generated_length = sizeof generated - 1;
-    for (const char *p = text; (p = memchr(p, 't', (size_t)(text + length - p))); p++)
-        if ((size_t)(text + length - p) > generated_length &&
-            memcmp(p, generated, generated_length) == 0)
-            return true;
+    if (is_generated(text, length))
+        return true;
     if (length > 6 && memcmp(text, "torch/", 6) == 0)
         return true;
     const char *end = text + length;
@@ -348,9 +354,15 @@ static bool is_own(const char *text, size_t length)
     return !is_of_torch(text, length) && !is_of_python(text, length);
 }
 
+bool pyro_is_own_line(const char *line)
+{
+    size_t length = strlen(line);
+    return is_line(line, length) && is_own(line, length);
+}
+
 static uint16_t traits_of_line(const char *name, size_t length)
 {
-    if (!is_line(name, length))
+    if (!is_line(name, length) || is_generated(name, length))
         return 0;
     return PYRO_TRAIT_LINE | (is_own(name, length) ? PYRO_TRAIT_OWN_LINE : 0);
 }

@@ -22,6 +22,7 @@ pyrometer.trace/1 good-6-rocm.json 5 80000 True
 pyrometer.trace/1 good-7-collectives.json 6 160000 True
 pyrometer.trace/1 good-8-cuda-graph.json 4 45000 True
 pyrometer.trace/1 good-9-compiled.json 4 12000 True
+pyrometer.trace/1 h200_gpt_train_memory.json.gz 16351 3909496 True
 pyrometer.trace/1 h200_resnet18_train.json.gz 17189 6040221 True
 pyrometer.trace/1 h200_vit_b16_forward.json.gz 4249 3045710 True
 

@@ -81,11 +81,12 @@ Device time of the steps by phase:
   (whole trace)       12  1.20 ms  1.20 ms         -          -      -
 
 $ cd ../trace/steps; pyrometer trace leak.json --by finding | grep -A4 grows
-  3. Memory grows from step to step, at aten::linear
+  1. Memory grows from step to step, at aten::linear
      memory on cuda:0 grows by 1.00 MiB per step, 7.7% of its peak, in 100% of
      the steps; threshold 1% per step in 95%
      -> something keeps tensors alive: losses collected without .item() or
         .detach(), caches, hooks
+  2. The device waits for the host to launch kernels (up to 5.42 ms to gain)
 
 $ cd ../trace/steps; pyrometer trace host.json | sed -n 5,15p
 Summary:

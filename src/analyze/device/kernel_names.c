@@ -422,6 +422,12 @@ bool pyro_kernel_uses_tensor_cores(const char *name)
     return !HOLDS_ANY(name, plain) && HOLDS_ANY(name, tensor);
 }
 
+bool pyro_kernel_uses_tf32(const char *name)
+{
+    static const char *const words[] = {"tf32", "tensorop_s1688"};
+    return HOLDS_ANY(name, words);
+}
+
 bool pyro_kernel_uses_plain_cores(const char *name)
 {
     static const char *const plain[] = {

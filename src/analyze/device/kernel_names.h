@@ -19,5 +19,7 @@ void pyro_kernel_shorten(const char *name, char *out, size_t capacity);
 bool pyro_kernel_uses_tensor_cores(const char *name);
 /* True when the name says that the kernel multiplies on plain cores. Many names say neither. */
 bool pyro_kernel_uses_plain_cores(const char *name);
+/* True for names that say that the kernel multiplies float32 numbers as TF32. */
+bool pyro_kernel_uses_tf32(const char *name);
 
 #endif

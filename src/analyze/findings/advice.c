@@ -130,6 +130,27 @@ static unsigned uses_of_gaps(const pyro_finder *finder)
     return long_ns > pyro_finder_causes_ns(finder, PYRO_LATE_CAUSES) / 2 ? PYRO_USE_LONG_GAPS : 0;
 }
 
+/* Whether most of the time of copies to and from the device is on streams without kernels. */
+static unsigned uses_of_copies(const pyro_finder *finder)
+{
+    const pyro_trace *trace = finder->context->trace;
+    bool *has_kernels = pyro_arena_array(finder->context->scratch, trace->track_count + 1,
+                                         sizeof *has_kernels);
+    int64_t apart_ns = 0, all_ns = 0;
+    for (size_t i = 0; has_kernels && i < finder->kernel_count; i++)
+        has_kernels[trace->track[finder->kernels[i]]] = true;
+    for (size_t i = 0; has_kernels && i < finder->work_count; i++) {
+        uint32_t event = finder->work[i];
+        if (trace->category[event] != PYRO_EVENT_MEMCPY ||
+            strstr(pyro_event_name(trace, event), "DtoD"))
+            continue;
+        all_ns = pyro_add_ns(all_ns, trace->duration_ns[event]);
+        if (!has_kernels[trace->track[event]])
+            apart_ns = pyro_add_ns(apart_ns, trace->duration_ns[event]);
+    }
+    return apart_ns > all_ns / 2 ? PYRO_USE_COPY_STREAM : 0;
+}
+
 /* The kind of collectives with the most time. */
 static unsigned uses_of_collectives(const pyro_analysis *result)
 {
@@ -270,6 +291,7 @@ bool pyro_find_in_use(pyro_finder *finder)
                               uses_of_update(pyro_event_name(trace, finder->ops[i]));
     finder->in_use |= uses_of_run(finder) | uses_of_chip(trace);
     finder->in_use |= uses_of_collectives(finder->result) | uses_of_layouts(finder);
+    finder->in_use |= uses_of_copies(finder);
     finder->in_use |= uses_of_optimizer(finder) | uses_of_gaps(finder);
     finder->in_use |= finder->has_device_work && has_first_calls(finder) ? PYRO_USE_FIRST_CALLS : 0;
     return true;

@@ -38,8 +38,8 @@ static bool is_half(pyro_dtype dtype)
 typedef struct products {
     int64_t total_ns, known_ns, half_ns;
     int64_t plain_ns; /* without tensor cores, though the type supports them */
-    int64_t plain_fp32_ns;
-    uint32_t worst, worst_fp32; /* longest kernels of the two */
+    int64_t plain_fp32_ns; /* of float32 without TF32, where the run uses no TF32 */
+    uint32_t worst, worst_fp32, worst_wide; /* longest kernels of these, and of 32 bits or more */
 } products;
 
 static void take_longer(const pyro_trace *trace, uint32_t *worst, uint32_t event)
@@ -48,10 +48,21 @@ static void take_longer(const pyro_trace *trace, uint32_t *worst, uint32_t event
         *worst = event;
 }
 
+/* Adds a kernel that runs on plain cores. Where other kernels use TF32, it is on, and this one cannot
+ * use it. */
+static void add_plain(products *sums, const pyro_trace *trace, uint32_t event, bool lacks_tf32)
+{
+    *(lacks_tf32 ? &sums->plain_fp32_ns : &sums->plain_ns) += trace->duration_ns[event];
+    take_longer(trace, lacks_tf32 ? &sums->worst_fp32 : &sums->worst, event);
+}
+
 static products sum_products(pyro_finder *finder, int64_t capability)
 {
     const pyro_trace *trace = finder->context->trace;
-    products sums = {.worst = PYRO_NO_EVENT, .worst_fp32 = PYRO_NO_EVENT};
+    const bool has_tf32[] = {pyro_finder_uses_tf32(finder, false),
+                             pyro_finder_uses_tf32(finder, true)};
+    products sums = {
+        .worst = PYRO_NO_EVENT, .worst_fp32 = PYRO_NO_EVENT, .worst_wide = PYRO_NO_EVENT};
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i];
         uint8_t family = pyro_finder_family(finder, event);
@@ -59,19 +70,17 @@ static products sum_products(pyro_finder *finder, int64_t capability)
             continue;
         int64_t duration = trace->duration_ns[event];
         pyro_dtype dtype = pyro_finder_dtype(finder, finder->context->joins->op[event]);
+        bool is_known = dtype != PYRO_DTYPE_UNKNOWN;
         sums.total_ns += duration;
-        sums.known_ns += dtype != PYRO_DTYPE_UNKNOWN ? duration : 0;
+        sums.known_ns += is_known ? duration : 0;
         sums.half_ns += is_half(dtype) ? duration : 0;
+        if (is_known && !is_half(dtype))
+            take_longer(trace, &sums.worst_wide, event);
         /* Kernels whose names say nothing, as many of Triton, may well use tensor cores. */
-        if (!(family & PYRO_FAMILY_PLAIN_CORES) || dtype == PYRO_DTYPE_FLOAT64)
-            continue;
-        if (!is_half(dtype) && capability >= 80) {
-            sums.plain_fp32_ns += duration;
-            take_longer(trace, &sums.worst_fp32, event);
-        } else {
-            sums.plain_ns += duration;
-            take_longer(trace, &sums.worst, event);
-        }
+        if (family & PYRO_FAMILY_PLAIN_CORES && dtype != PYRO_DTYPE_FLOAT64)
+            add_plain(&sums, trace, event,
+                      !is_half(dtype) && capability >= 80 &&
+                          !has_tf32[(family & PYRO_FAMILY_CONVOLUTION) != 0]);
     }
     return sums;
 }
@@ -136,6 +145,7 @@ DETECTOR(full_precision)
         return false;
     evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
     evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
+    evidence->place = pyro_finder_kernel_place(finder, evidence, sums.worst_wide);
     pyro_evidence_say(evidence, "%.1f%% of the time in matrix products (%s) uses 32 bits or more",
                       evidence->value * 100,
                       pyro_evidence_part_of(evidence, sums.known_ns - sums.half_ns, sums.known_ns));
@@ -169,15 +179,20 @@ DETECTOR(layout_conversions)
     }
     if (!calls)
         return false;
+    /* The kernels of batch norms for NCHW are slower too. */
+    int64_t norms = pyro_finder_roofline(finder)->norm_lost_ns;
     evidence->value = share(layout, layout + convolution);
-    evidence->gain_ns = layout;
+    evidence->gain_ns = layout + norms;
     evidence->place = pyro_finder_kernel_place(finder, evidence, worst);
     pyro_evidence_say(
         evidence,
         "%" PRId64 " conversion%s between NCHW and NHWC take%s %s, the convolutions themselves %s: "
-        "%.1f%% of both",
+        "%.1f%% of both%s%s%s",
         calls, PYRO_PLURAL(calls), calls == 1 ? "s" : "", pyro_evidence_time(evidence, layout),
-        pyro_evidence_time(evidence, convolution), evidence->value * 100);
+        pyro_evidence_time(evidence, convolution), evidence->value * 100,
+        norms ? "; batch norms in NCHW take " : "",
+        norms ? pyro_evidence_time(evidence, norms) : "",
+        norms ? " more than their bytes need" : "");
     return true;
 }
 

@@ -82,21 +82,44 @@ static uint32_t find_first(const pyro_finder *finder, const uint8_t *kinds)
     return PYRO_NO_EVENT;
 }
 
-/* Device time of float64 work, or host time of outermost ops where nothing ran on a device. */
-static int64_t sum_doubles(const pyro_finder *finder, const uint8_t *kinds)
+/* The part of a product's time that float32 saves on this chip; half of it where that is unknown. */
+static double saved_of_products(pyro_finder *finder)
+{
+    const pyro_chip *chip = finder->context->chip;
+    bool has_tf32 = pyro_finder_uses_tf32(finder, false);
+    if (!chip || chip->fp64_tflops <= 0 || chip->fp32_tflops <= 0)
+        return 0.5;
+    double narrow = has_tf32 && chip->tf32_tflops > 0 ? chip->tf32_tflops : chip->fp32_tflops;
+    return narrow > chip->fp64_tflops ? 1 - chip->fp64_tflops / narrow : 0;
+}
+
+/* Device time of float64 work, or host time of outermost ops where nothing ran on a device; and what
+ * float32 saves of it: half, because it has half the bytes, but for products. */
+typedef struct double_sums {
+    int64_t all_ns, saved_ns;
+} double_sums;
+
+static double_sums sum_doubles(pyro_finder *finder, const uint8_t *kinds)
 {
     const pyro_trace *trace = finder->context->trace;
-    int64_t sum = 0;
+    double of_products = finder->has_device_work ? saved_of_products(finder) : 0.5;
+    double_sums sums = {0, 0};
     for (size_t i = 0; !finder->has_device_work && i < finder->outer_op_count; i++)
         if (kind_of(finder, kinds, finder->outer_ops[i]) & READS)
-            sum += trace->duration_ns[finder->outer_ops[i]];
+            sums.all_ns += trace->duration_ns[finder->outer_ops[i]];
+    sums.saved_ns = sums.all_ns / 2;
     for (size_t i = 0; finder->has_device_work && i < finder->work_count; i++) {
         uint32_t event = finder->work[i];
-        if (kind_of(finder, kinds, finder->context->joins->op[event]) & READS &&
-            pyro_finder_wants(finder, event))
-            sum += trace->duration_ns[event];
+        if (!(kind_of(finder, kinds, finder->context->joins->op[event]) & READS) ||
+            !pyro_finder_wants(finder, event))
+            continue;
+        bool is_product = trace->category[event] == PYRO_EVENT_KERNEL &&
+                          pyro_finder_family(finder, event) & PYRO_FAMILY_CONTRACTION;
+        sums.all_ns += trace->duration_ns[event];
+        sums.saved_ns += (int64_t)((double)trace->duration_ns[event] *
+                                   (is_product ? of_products : 0.5));
     }
-    return sum;
+    return sums;
 }
 
 DETECTOR(double_precision)
@@ -107,19 +130,20 @@ DETECTOR(double_precision)
     uint32_t first = kinds ? find_first(finder, kinds) : PYRO_NO_EVENT;
     if (first == PYRO_NO_EVENT)
         return false;
-    int64_t whole_ns = pyro_finder_whole_ns(finder), double_ns = sum_doubles(finder, kinds);
-    if (whole_ns <= 0 || !double_ns)
+    int64_t whole_ns = pyro_finder_whole_ns(finder);
+    double_sums sums = sum_doubles(finder, kinds);
+    if (whole_ns <= 0 || !sums.all_ns)
         return false;
     const char *layer = pyro_context_layer(finder->context, first);
-    evidence->value = (double)double_ns / (double)whole_ns;
-    evidence->gain_ns = double_ns / 2; /* half the bytes; products gain more */
-    evidence->gain_basis = "half of the time of work on float64";
+    evidence->value = (double)sums.all_ns / (double)whole_ns;
+    evidence->gain_ns = sums.saved_ns;
+    evidence->gain_basis = "time that float32 saves: of products by the chip's rates, else half";
     evidence->place = pyro_finder_place(finder, first);
     pyro_evidence_say(evidence,
                       "%.1f%% of the %s time (%s) is work on float64 tensors, which %s "
                       "introduced%s%.200s",
                       evidence->value * 100, finder->has_device_work ? "device" : "op",
-                      pyro_evidence_time(evidence, double_ns),
+                      pyro_evidence_time(evidence, sums.all_ns),
                       pyro_event_name(finder->context->trace, first), layer[0] ? " in " : "",
                       layer);
     return true;

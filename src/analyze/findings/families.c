@@ -45,12 +45,17 @@ static bool is_about_kernels(const char *id)
     return false;
 }
 
-/* Orders the members of a family: most gain first, then as in families.def. */
+/* Orders the members of a family: most gain first, then as in families.def. The first of the table
+ * counts for more. */
 static bool leads(const pyro_found *a, const pyro_found *b)
 {
     int left, right;
     family_of(a->id, &left);
     family_of(b->id, &right);
+    if (left == 0 && a->evidence.gain_ns > 0)
+        return a->evidence.gain_ns >= b->evidence.gain_ns / 4 * 3;
+    if (right == 0 && b->evidence.gain_ns > 0)
+        return a->evidence.gain_ns / 4 * 3 > b->evidence.gain_ns;
     if (a->evidence.gain_ns != b->evidence.gain_ns)
         return a->evidence.gain_ns > b->evidence.gain_ns;
     return left < right;

@@ -31,9 +31,21 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
         family |= PYRO_FAMILY_CONVOLUTION;
     family |= pyro_kernel_uses_tensor_cores(text) ? PYRO_FAMILY_TENSOR_CORE : 0;
     family |= pyro_kernel_uses_plain_cores(text) ? PYRO_FAMILY_PLAIN_CORES : 0;
+    family |= pyro_kernel_uses_tf32(text) ? PYRO_FAMILY_TF32 : 0;
     family |= found.role == PYRO_ROLE_LAYOUT ? PYRO_FAMILY_LAYOUT : 0;
     family |= found.role == PYRO_ROLE_MAP ? PYRO_FAMILY_ELEMENTWISE : 0;
     return finder->kernel_family[name] = family;
+}
+
+bool pyro_finder_uses_tf32(pyro_finder *finder, bool in_convolutions)
+{
+    for (size_t i = 0; i < finder->kernel_count; i++) {
+        uint8_t family = pyro_finder_family(finder, finder->kernels[i]);
+        bool is_convolution = family & PYRO_FAMILY_CONVOLUTION;
+        if (family & PYRO_FAMILY_TF32 && is_convolution == in_convolutions)
+            return true;
+    }
+    return false;
 }
 
 unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op)

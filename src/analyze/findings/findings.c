@@ -166,6 +166,13 @@ static void run_rule(rule_job *job, pyro_finder *finder, size_t rule)
     finder->memory_out |= evidence->memory_out;
 }
 
+/* True for detectors that need the roofline, which takes long to make: one thread runs them. */
+static bool needs_roofline(pyro_detector detector)
+{
+    return detector == pyro_detect_memory_bound || detector == pyro_detect_far_from_roofline ||
+           detector == pyro_detect_layout_conversions;
+}
+
 /* True for detectors whose time is what others leave: they run when those are done. */
 static bool comes_last(pyro_detector detector)
 {
@@ -180,13 +187,13 @@ static void run_rules(void *data, unsigned part)
     rule_job *job = data;
     pyro_finder *finder = &job->workers[part].finder;
     for (size_t i = 0; part == 0 && i < RULE_COUNT && !finder->memory_out; i++)
-        if (pyro_detector_needs_roofline(rules[i].detect))
+        if (needs_roofline(rules[i].detect))
             run_rule(job, finder, i);
     while (!finder->memory_out) {
         size_t taken = atomic_fetch_add(&job->next, 1);
         if (taken >= RULE_COUNT)
             break;
-        if (!pyro_detector_needs_roofline(rules[taken].detect) && !comes_last(rules[taken].detect))
+        if (!needs_roofline(rules[taken].detect) && !comes_last(rules[taken].detect))
             run_rule(job, finder, taken);
     }
 }

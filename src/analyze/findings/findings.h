@@ -13,6 +13,7 @@ typedef struct pyro_roofline {
     int64_t priced_ns;       /* device time of ops whose FLOPs and bytes are known */
     int64_t memory_bound_ns; /* of it, in ops that use most of the bandwidth */
     int64_t long_ns, lost_ns; /* of ops longer than a launch; what better kernels would save */
+    int64_t norm_lost_ns;     /* of it, in batch norms that are not in channels_last */
     uint32_t memory_bound_op, lost_op; /* names with the most of each; PYRO_NO_ID */
 } pyro_roofline;
 
@@ -56,6 +57,7 @@ enum {
     PYRO_FAMILY_ELEMENTWISE = 8,
     PYRO_FAMILY_CONVOLUTION = 16,
     PYRO_FAMILY_PLAIN_CORES = 32, /* its name says so */
+    PYRO_FAMILY_TF32 = 64,
     PYRO_FAMILY_KNOWN = 128
 };
 
@@ -87,7 +89,8 @@ enum {
     PYRO_USE_LONG_GAPS = 1 << 19, /* most idle time is in gaps that no launch takes */
     PYRO_USE_TRAINING = 1 << 20, /* gradients or an optimizer */
     PYRO_USE_AMD = 1 << 21, /* a chip of AMD */
-    PYRO_USE_LAUNCHES = 1 << 22 /* calls of CUDA or HIP, which return before the work is done */
+    PYRO_USE_LAUNCHES = 1 << 22, /* calls of CUDA or HIP, which return before the work is done */
+    PYRO_USE_COPY_STREAM = 1 << 23 /* most copies run on streams without kernels */
 };
 
 /* Finds captures of graphs, whose idle time other findings leave out. */
@@ -123,8 +126,8 @@ int64_t pyro_finder_cost_between_ns(const pyro_finder *finder, uint32_t first, u
  * differs. */
 const char *pyro_finder_whole(const pyro_finder *finder);
 
-/* True for detectors that need finder->roofline, which takes long to make: one thread runs them. */
-bool pyro_detector_needs_roofline(pyro_detector detector);
+/* Fills finder->roofline on first use. */
+const pyro_roofline *pyro_finder_roofline(pyro_finder *finder);
 /* The first of the texts that is not empty. */
 const char *pyro_first_text(const char *a, const char *b, const char *c);
 /* PYRO_FAMILY_* of an event that is a kernel. */
@@ -135,6 +138,8 @@ unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op);
 unsigned pyro_finder_words(pyro_finder *finder, uint32_t op);
 /* The id of a name, PYRO_NO_ID when no event has it. */
 uint32_t pyro_finder_name(const pyro_finder *finder, const char *name);
+/* Whether products of the run use TF32; convolutions are a setting of their own. */
+bool pyro_finder_uses_tf32(pyro_finder *finder, bool in_convolutions);
 /* Element type of an op's first tensor, as its types say; PYRO_DTYPE_UNKNOWN. */
 pyro_dtype pyro_finder_dtype(const pyro_finder *finder, uint32_t op);
 

@@ -20,14 +20,17 @@ typedef struct best_place {
     const pyro_cause_place *longest; /* the row with the most of it; NULL: none */
 } best_place;
 
+/* What a place is named by, the most telling first: a line of torch says less than a layer. */
+enum { OWN_LINE, LAYER, OP, ANY_LINE, NAMES };
+
 static const char *text_of(const pyro_cause_place *place, int which)
 {
-    const char *texts[] = {place->line, place->layer, place->op};
+    const char *texts[NAMES] = {place->line, place->layer, place->op, place->line};
     return texts[which];
 }
 
-/* Adds up the places of the causes that share a line (a layer, an op: `which`). The rows are few,
- * and the longest come first, so that only the first rows can lead. */
+/* Adds up the places of the causes that share a name (`which`). The rows are few, and the longest come
+ * first, so that only the first rows can lead. */
 static best_place find_best(const pyro_analysis *result, unsigned causes, int which)
 {
     enum { FIRST_ROWS = 64 };
@@ -37,7 +40,8 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
         const pyro_cause_place *place = &result->cause_places[i];
         const char *text = text_of(place, which);
         int64_t time_ns = 0;
-        if (!(causes >> place->cause & 1) || !text[0])
+        if (!(causes >> place->cause & 1) || !text[0] ||
+            (which == OWN_LINE && !pyro_is_own_line(text)))
             continue;
         tried++;
         for (size_t k = i; k < result->cause_place_count; k++)
@@ -54,9 +58,9 @@ static best_place find_best(const pyro_analysis *result, unsigned causes, int wh
  * has only a little of the time would mislead, and an op is called at many places. */
 static best_place place_of(const pyro_finder *finder, unsigned causes)
 {
-    static const int least_parts[] = {20, 20, 5};
+    static const int least_parts[NAMES] = {20, 20, 5, 20};
     int64_t all_ns = pyro_finder_causes_ns(finder, causes);
-    for (int which = 0; which < 3; which++) {
+    for (int which = 0; which < NAMES; which++) {
         best_place best = find_best(finder->result, causes, which);
         if (best.time_ns > 0 && best.time_ns >= all_ns / least_parts[which])
             return best;
@@ -115,7 +119,7 @@ DETECTOR(data_loading)
     evidence->value = share(lost, finder->span_ns);
     evidence->gain_ns = lost;
     evidence->gain_basis = "time in data loading while no device worked";
-    evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), 0).text;
+    evidence->place = find_best(finder->result, CAUSE(DATA_LOADING), ANY_LINE).text;
     if (finder->result->is_captured)
         evidence->place = pyro_first_text(place_in_loader(finder), evidence->place, "");
     pyro_evidence_say(evidence, "%.1f%% of %s (%s in %" PRId64 " load%s) is data loading%s%s",

@@ -76,7 +76,7 @@ static void free_names(name_sums *names)
 typedef struct op_time {
     int64_t device_ns;
     uint32_t event;
-    uint32_t kernels : 31, uses_tensor_cores : 1;
+    uint32_t kernels : 30, uses_tensor_cores : 1, is_channels_last : 1;
 } op_time;
 
 /* The ops that launched kernels. */
@@ -150,6 +150,9 @@ static bool compare_op(comparison *all, const op_time *op, double compute_ns, do
     int64_t lost_ns = reachable_ns < (double)fastest_ns ? fastest_ns - (int64_t)reachable_ns : 0;
     roofline->long_ns += op->device_ns;
     roofline->lost_ns += lost_ns;
+    if (!op->is_channels_last &&
+        strstr(pyro_trace_text(all->finder->context->trace, name), "batch_norm"))
+        roofline->norm_lost_ns += lost_ns;
     return !lost_ns || add_to_name(&all->lost, name, lost_ns);
 }
 
@@ -186,6 +189,11 @@ static op_time *time_of(op_times *ops, const pyro_trace *trace, uint32_t event)
     return &ops->items[*number - 1];
 }
 
+static bool is_channels_last(const char *kernel)
+{
+    return strstr(kernel, "channels_last") || strstr(kernel, "nhwc") || strstr(kernel, "NHWC");
+}
+
 /* Adds up the kernels of each priced op; false when memory is out. */
 static bool sum_kernels(pyro_finder *finder, op_times *ops)
 {
@@ -202,6 +210,8 @@ static bool sum_kernels(pyro_finder *finder, op_times *ops)
         sum->kernels++;
         sum->uses_tensor_cores |= (pyro_finder_family(finder, finder->kernels[i]) &
                                    PYRO_FAMILY_TENSOR_CORE) != 0;
+        sum->is_channels_last |= is_channels_last(
+            pyro_event_name(context->trace, finder->kernels[i]));
     }
     return true;
 }
@@ -212,7 +222,7 @@ static int reachable_percent(const pyro_finder *finder)
     return is_amd ? REACHABLE_PERCENT_OF_AMD : REACHABLE_PERCENT;
 }
 
-static const pyro_roofline *make_roofline(pyro_finder *finder)
+const pyro_roofline *pyro_finder_roofline(pyro_finder *finder)
 {
     const pyro_analysis_context *context = finder->context;
     pyro_roofline *roofline = &finder->roofline;
@@ -236,14 +246,9 @@ static const pyro_roofline *make_roofline(pyro_finder *finder)
     return roofline;
 }
 
-bool pyro_detector_needs_roofline(pyro_detector detector)
-{
-    return detector == pyro_detect_memory_bound || detector == pyro_detect_far_from_roofline;
-}
-
 DETECTOR(memory_bound)
 {
-    const pyro_roofline *roofline = make_roofline(finder);
+    const pyro_roofline *roofline = pyro_finder_roofline(finder);
     /* Where most of the time has no price, the rest does not represent the whole. */
     if (share(roofline->priced_ns, finder->device_ns) < 0.5)
         return false;
@@ -263,7 +268,7 @@ DETECTOR(memory_bound)
 
 DETECTOR(far_from_roofline)
 {
-    const pyro_roofline *roofline = make_roofline(finder);
+    const pyro_roofline *roofline = pyro_finder_roofline(finder);
     if (share(roofline->long_ns, finder->device_ns) < 0.10)
         return false;
     evidence->value = share(roofline->lost_ns, roofline->long_ns);

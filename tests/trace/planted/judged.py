@@ -3,8 +3,23 @@ wrong in another that looks like it."""
 
 from advice import using
 from arithmetic import attention
-from make import BF16, FP32, GIB, MAP, PLAIN_PRODUCT, Trace, dry_often, memory_peak, roofline
+from make import (
+    BF16,
+    FP32,
+    GIB,
+    MAP,
+    PLAIN_PRODUCT,
+    Trace,
+    dry_often,
+    layouts,
+    memory_peak,
+    products,
+    roofline,
+)
 
+TF32_PRODUCT = "sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1"
+TF32_CONVOLUTION = "sm80_xmma_fprop_implicit_gemm_indexed_tf32f32_tf32f32_f32_nhwckrsc_nhwc"
+PLAIN_CONVOLUTION = "void implicit_convolve_sgemm<float, float, 1024, 5, 5, 3>(int, int, int)"
 TRITON_PRODUCT = "_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1"
 
 
@@ -184,6 +199,78 @@ def compiled_frames():
     return t
 
 
+def compiled_backward():
+    """Generated code and torch around it, in a layer, without a line of the program."""
+    t = dry_often(1100)
+    t.frame("nn.Module: Decoder_0", 0, 9999)
+    t.frame("torch/_inductor/output_code.py(5): __call__", 1, 9997)
+    t.frame("/tmp/torchinductor_user/ab/cab.py(1252): call", 2, 9995)
+    return t
+
+
+def with_tf32(plain, kernel):
+    """Products in TF32, and others that no such kernel serves."""
+    t = products(plain, FP32, kernel)
+    t.kernel(2000, 10, TF32_CONVOLUTION if kernel == PLAIN_CONVOLUTION else TF32_PRODUCT)
+    return t
+
+
+def batch_norms(layout):
+    """Layouts change around convolutions; a batch norm takes a hundred times its bytes' time."""
+    t = layouts(150)
+    sizes = [8, 64, 56, 56]
+    t.op("aten::native_batch_norm", 2000, 6, [sizes, [64], [64], [64], [64]])
+    t.kernel(
+        2005, 1000, f"void at::native::batch_norm_collect_statistics{layout}_kernel<float>(int)"
+    )
+    return t
+
+
+def leak_of_idle_device():
+    """Memory doubles within fifty steps, and the device works for a tenth of the time."""
+    t = Trace()
+    total = GIB
+    t.memory(1, total, total, 2 * GIB)
+    for i in range(10):
+        t.step(i, 10 + i * 1000, 1000)
+        t.kernel(500 + i * 1000, 100)
+        t.memory(600 + i * 1000, 32 << 20, total := total + (32 << 20), 2 * GIB, address=128 + i)
+    return t
+
+
+def copied_beside():
+    """Copies have a stream of their own, on which they take longer than the kernels."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    for i in range(10):
+        t.copy(10 + i * 1000, 990, 1 << 20, stream=8, launched=1)
+        t.kernel(10 + i * 1000, 900, launched=2)
+    return t
+
+
+def double_products():
+    """Products of float64 in a run whose other products are TF32."""
+    t = Trace()
+    for i in range(10):
+        is_wide = i < 5
+        name = "sm90_xmma_gemm_f64f64_f64f64_f64_tn_n_tilesize64x64x16" if is_wide else TF32_PRODUCT
+        t.product(100 + i * 110, 100, name, "double" if is_wide else FP32)
+    return t
+
+
+def items_that_wait():
+    """Numbers are fetched in a loop, and the device idles after each wait for one."""
+    t = Trace()
+    t.step(1, 0, 10000)
+    for i in range(20):
+        t.kernel(10 + i * 400, 100)
+        t.frame("train.py(9): log", 100 + i * 400, 30) if i == 0 else None
+        t.op("aten::item", 100 + i * 400, 30, [[]], [FP32])
+        t.add("cuda_runtime", "cudaStreamSynchronize", 105 + i * 400, 20, correlation=900 + i)
+    t.kernel(8010, 1980)
+    return t
+
+
 def graph_with_optimizer():
     """A whole step is a graph: the optimizer runs in it, and no range of it is on the host."""
     t = using(dry_often(1100), "graphs")
@@ -198,6 +285,16 @@ PLANTED = {
     "host-bound.miss3": capture(1500),
     "host-bound.hit9": compiled_frames(),
     "host-bound.hit10": graph_with_optimizer(),
+    "host-bound.hit11": compiled_backward(),
+    "tf32-off.miss3": with_tf32(10, PLAIN_PRODUCT),
+    "tf32-off.miss4": with_tf32(10, PLAIN_CONVOLUTION),
+    "no-tensor-cores.hit4": with_tf32(10, PLAIN_PRODUCT),
+    "layout-conversions.hit5": batch_norms(""),
+    "layout-conversions.hit6": batch_norms("_channels_last"),
+    "copy-time.hit2": copied_beside(),
+    "memory-growth.hit2": leak_of_idle_device(),
+    "double-precision.hit2": double_products(),
+    "items-in-loops.hit2": items_that_wait(),
     "no-tensor-cores.miss2": replayed(TRITON_PRODUCT),
     "tf32-off.hit2": replayed(PLAIN_PRODUCT),
     "tf32-off.miss2": products_in_float32(),
