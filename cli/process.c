@@ -17,12 +17,39 @@
 enum { EXIT_NOT_STARTED = 127 };
 
 static volatile sig_atomic_t interrupted_by;
+static volatile sig_atomic_t waited_for; /* the child that receives our signals; 0: none */
+static volatile sig_atomic_t passed_on; /* signals that it received */
 static struct sigaction old_interrupt, old_terminate;
 static int depth; /* of nested calls of begin */
 
+static void pass_on(void)
+{
+    if (waited_for > 0)
+        kill(waited_for, passed_on++ == 0 ? interrupted_by : SIGKILL);
+}
+
 static void note_signal(int number)
 {
+    int saved = errno;
     interrupted_by = number;
+    pass_on();
+    errno = saved;
+}
+
+/* No interruption arrives between hold and let_go; it arrives then. */
+static void hold_signals(sigset_t *before)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, before);
+}
+
+static void let_go(const sigset_t *before)
+{
+    sigprocmask(SIG_SETMASK, before, NULL);
 }
 
 void pyro_process_begin(void)
@@ -33,6 +60,8 @@ void pyro_process_begin(void)
         return;
     interrupted_by = 0;
     sigemptyset(&action.sa_mask);
+    sigaddset(&action.sa_mask, SIGINT);
+    sigaddset(&action.sa_mask, SIGTERM);
     sigaction(SIGINT, &action, &old_interrupt);
     sigaction(SIGTERM, &action, &old_terminate);
 }
@@ -127,10 +156,17 @@ static int make_arguments(words *w, const pyro_process_spec *spec, pyro_error *e
 }
 
 /* Runs in the child: only calls that are safe after fork. Reports errno through the pipe. */
-static void become(char **arguments, const pyro_process_spec *spec, int reason_fd)
+static void become(char **arguments, const pyro_process_spec *spec, int reason_fd,
+                   const sigset_t *signals)
 {
     int null_fd = open("/dev/null", O_RDWR);
 
+    /* Signals that arrived since the fork end this process now, not our handler's copy in it. */
+    if (depth > 0) {
+        sigaction(SIGINT, &old_interrupt, NULL);
+        sigaction(SIGTERM, &old_terminate, NULL);
+    }
+    let_go(signals);
     if (null_fd >= 0) {
         dup2(null_fd, STDIN_FILENO);
         if (!spec->show_output) {
@@ -152,13 +188,25 @@ static int64_t to_ns(struct timeval time)
     return (int64_t)time.tv_sec * PYRO_SECOND_NS + (int64_t)time.tv_usec * 1000;
 }
 
+/* The handler passes signals on: one that arrived just before a call of wait4 would not end it. */
 int pyro_process_wait(pid_t child, struct rusage *usage)
 {
-    int status = 0, signals = 0;
+    siginfo_t ended;
+    sigset_t before;
+    int status = 0;
 
+    hold_signals(&before);
+    passed_on = 0;
+    waited_for = child;
+    if (interrupted_by != 0)
+        pass_on();
+    let_go(&before);
+    /* The child keeps its id until nobody would send it a signal. */
+    while (waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT) < 0 && errno == EINTR)
+        ;
+    waited_for = 0;
     while (wait4(child, &status, 0, usage) < 0 && errno == EINTR)
-        if (interrupted_by != 0)
-            kill(child, signals++ == 0 ? interrupted_by : SIGKILL);
+        ;
     return status;
 }
 
@@ -189,10 +237,13 @@ int pyro_process_run(pyro_process_result *out, const pyro_process_spec *spec, py
         status = pyro_fail(error, PYRO_ERROR_IO, "cannot create a pipe: %s", strerror(errno));
     if (status == PYRO_OK) {
         int64_t start_ns = pyro_now_ns();
-        pid_t child = fork();
+        sigset_t before;
 
+        hold_signals(&before);
+        pid_t child = fork();
         if (child == 0)
-            become(arguments.items, spec, reason[1]);
+            become(arguments.items, spec, reason[1], &before);
+        let_go(&before);
         close(reason[1]);
         if (child < 0) {
             status = pyro_fail(error, PYRO_ERROR_IO, "cannot start a process: %s", strerror(errno));
