@@ -27,13 +27,12 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
 #define CALL_SLOTS ((uint32_t)1 << 18)
 
 /* Which calls are recorded. Work arrives later than its call, maybe in another session. What every
- * launch reads is one cache line, as far as a program calls few different functions. */
+ * launch reads is one cache line. */
 static struct recorded_calls {
     _Alignas(64) uint32_t generation; /* of the session */
     uint32_t first;                   /* correlation of its first call; 0: none yet */
     uint32_t are_for_passes;
-    uint32_t
-        plain_generation; /* the same, if begin_call() and end_call() need nothing else; or 0 */
+    uint32_t plain_generation; /* the same, if record_launch() needs nothing else; or 0 */
     /* Of each call the id of its name and, above, kind and scope of its records; 0: not known in
      * this session. A lookup by text costs as much as the rest of a record. */
     uint64_t heads[PYRO_MOST_CALL_NUMBERS];
@@ -111,14 +110,6 @@ static inline uint64_t head_of_call(pyro_recorder_thread *thread, const pyro_dev
     return __builtin_expect(known != 0, 1) ? known : name_new_call(thread, call);
 }
 
-/* A call that this thread is in and that has no record yet: its record is written when it ends, or
- * before anything that happens inside it. One record at the end costs less than a span. */
-static __thread struct pending_call {
-    uint32_t generation; /* of the session; 0: none */
-    uint32_t correlation;
-    uint64_t head, start_raw;
-} pending __attribute__((tls_model("initial-exec")));
-
 /* Opens the span of a call. */
 static void begin_span(pyro_recorder_api *api, pyro_recorder_thread *thread, uint64_t head,
                        uint32_t correlation, uint64_t start_raw)
@@ -136,14 +127,6 @@ static void begin_span(pyro_recorder_api *api, pyro_recorder_thread *thread, uin
     pyro_record_prefetch(record + 2);
 }
 
-/* Something happens inside the pending call, or it ends in an unusual way: it becomes a span. */
-static void settle_pending(pyro_recorder_api *api, pyro_recorder_thread *thread)
-{
-    if (pending.generation == thread->generation)
-        begin_span(api, thread, pending.head, pending.correlation, pending.start_raw);
-    pending.generation = 0;
-}
-
 static __attribute__((noinline, cold)) void control_window(const pyro_device_call *call)
 {
     size_t prefix = strlen(call->is_runtime ? "cuda" : "cu");
@@ -159,33 +142,34 @@ static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
     return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
-/* Every call that begin_call() does not handle: the first ones, those of passes, nested ones. */
-static __attribute__((noinline, cold)) void begin_other_call(const pyro_device_call *call,
-                                                             uint32_t correlation)
+/* True if record_launch() may report what follows: not for passes, whose calls must be known before
+ * their work arrives. */
+static __attribute__((cold)) bool begin_call(const pyro_device_call *call, uint32_t correlation,
+                                             uint64_t begun)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     if (call->controls_profiler) {
         control_window(call);
-        return;
+        return false;
     }
     pyro_recorder_thread *thread = api->is_resting ? NULL : enter(api);
     if (!thread)
-        return;
-    settle_pending(api, thread);
+        return false;
     note_call(thread->generation, correlation);
-    begin_span(api, thread, head_of_call(thread, call), correlation, pyro_raw_time(api));
+    if (begun >= pyro_the_session.header->first.raw) /* else it is none of this session */
+        begin_span(api, thread, head_of_call(thread, call), correlation, begun);
     pyro_recorder_leave(thread);
+    return __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED) == api->generation;
 }
 
-static __attribute__((noinline, cold)) void
-end_other_call(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
+static __attribute__((cold)) void end_call(const pyro_device_call *call, uint32_t correlation,
+                                           pyro_call_outcome outcome)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     uint64_t now = pyro_raw_time(api);
     pyro_recorder_thread *thread = call->controls_profiler ? NULL : enter(api);
     if (!thread)
         return;
-    settle_pending(api, thread);
     pyro_record *record = pyro_span_close(thread, key_of(correlation));
     if (record) {
         if (outcome.failed)
@@ -197,65 +181,41 @@ end_other_call(const pyro_device_call *call, uint32_t correlation, pyro_call_out
     pyro_recorder_leave(thread);
 }
 
-/* This and end_call() are small: the program evicts their code from the caches between launches. */
-static __attribute__((hot, aligned(64))) void begin_call(const pyro_device_call *call,
-                                                         uint32_t correlation)
+/* Small: the program evicts its code from the caches between launches. One record at the end costs
+ * less than a span. */
+static __attribute__((hot, aligned(64))) bool record_launch(uint32_t number, uint32_t correlation,
+                                                            uint64_t begun, uint64_t ended)
 {
     const pyro_recorder_api *api = &pyro_the_recorder_api;
-    struct pending_call *mine = &pending;
-    uint32_t generation = __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED);
-    uint64_t head = __atomic_load_n(&calls.heads[call->number], __ATOMIC_RELAXED);
-    __asm__("" : "+r"(mine)); /* the compiler would compute the address at every use */
-    if (__builtin_expect(generation != api->generation || api->is_resting || !head ||
-                             mine->generation == generation,
-                         0)) {
-        begin_other_call(call, correlation);
-        return;
-    }
-    mine->generation = generation;
-    mine->correlation = correlation;
-    mine->head = head;
-    mine->start_raw = pyro_counter();
-}
-
-static __attribute__((hot, aligned(64))) void
-end_call(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
-{
-    uint64_t now = pyro_counter();
-    const pyro_recorder_api *api = &pyro_the_recorder_api;
-    struct pending_call *mine = &pending;
     pyro_recorder_thread *thread = pyro_this_thread;
-    __asm__("" : "+r"(mine));
-    if (__builtin_expect(mine->correlation != correlation || outcome.failed ||
-                             outcome.is_captured || !thread ||
-                             mine->generation != thread->generation || thread->next == thread->end,
-                         0)) {
-        end_other_call(call, correlation, outcome);
-        return;
-    }
-    uint32_t busy = thread->busy, word = (uint32_t)(mine->head >> 32);
+    uint32_t generation = __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED);
+    uint64_t head = __atomic_load_n(&calls.heads[number], __ATOMIC_RELAXED);
+    if (__builtin_expect(!thread || generation != thread->generation || api->is_resting || !head ||
+                             thread->next == thread->end,
+                         0))
+        return false;
+    uint32_t busy = thread->busy, word = (uint32_t)(head >> 32);
     __atomic_store_n(&thread->busy, busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(api->generation == mine->generation, 1)) {
+    bool is_open = __builtin_expect(api->generation == generation, 1);
+    if (is_open) {
         pyro_record *record = thread->next;
-        record->start_raw = mine->start_raw;
-        record->end_raw = now;
+        record->start_raw = begun;
+        record->end_raw = ended;
         record->sequence = correlation;
-        record->name = (uint32_t)mine->head;
+        record->name = (uint32_t)head;
         memcpy(&record->kind, &word, sizeof word);
         pyro_record_commit(thread, record);
         pyro_record_prefetch(record + 2);
     }
-    mine->generation = 0;
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+    return is_open;
 }
 
 static void node_added(uint64_t node, uint64_t original)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
     pyro_recorder_thread *thread = pyro_recorder_enter(api);
-    if (thread)
-        settle_pending(api, thread);
     pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
     if (record) {
         pyro_graph_node_record *of_node = (pyro_graph_node_record *)(void *)record;
@@ -361,6 +321,7 @@ static const pyro_device_sink sink = {.now = read_clock,
                                       .ns_per_unit = ns_per_unit,
                                       .call_begins = begin_call,
                                       .call_ends = end_call,
+                                      .launch = record_launch,
                                       .node_added = node_added,
                                       .work_begins = work_begins,
                                       .work = add_work,

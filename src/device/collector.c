@@ -15,6 +15,8 @@
 #include "device/cupti_records.h"
 #include "device/kernel_names.h"
 
+#include <pyrometer/capture.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,9 +68,7 @@ static collector the = {.control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MU
 static struct every_launch {
     _Alignas(64) uint32_t is_on; /* the number of the start, if callbacks are passed on; or 0 */
     /* The sink's. */
-    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
-    void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
-                      pyro_call_outcome outcome);
+    bool (*launch)(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended);
     pyro_launches launches;
 } every PYRO_EVERY_EVENT;
 
@@ -133,28 +133,45 @@ static __attribute__((noinline, cold)) void on_resource(uint32_t id,
     the.sink->node_added(node, original);
 }
 
-static __attribute__((noinline, cold)) void begin_timed(const pyro_device_call *call,
-                                                        uint32_t correlation)
+/* Notes when this thread's launch began, which may prove the device's clock. */
+static __attribute__((noinline, cold)) void keep_time(uint32_t correlation, uint64_t begun)
 {
     uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
     if (wanted)
         __atomic_store_n(&every.launches.wants_times, wanted - 1, __ATOMIC_RELAXED);
-    pyro_cupti_launch_keep_time(&the.calls, correlation, the.sink->now());
-    every.call_begins(call, correlation);
+    pyro_cupti_launch_keep_time(&the.calls, correlation, begun);
+}
+
+/* The sink learns of the pending launch: something happens in it, or it ends in an unusual way. */
+static void settle_pending(void)
+{
+    pyro_calling_thread *thread = &this_thread;
+    uint32_t correlation = thread->pending;
+    const pyro_device_call *call = NULL;
+    thread->pending = 0;
+    if (correlation && thread->start == __atomic_load_n(&every.is_on, __ATOMIC_RELAXED))
+        call = pyro_cupti_calls_find(&the.calls, pyro_cupti_domain_of_key(thread->keys[0]),
+                                     pyro_cupti_id_of_key(thread->keys[0]));
+    if (call && !the.sink->call_begins(call, correlation, thread->begun))
+        memset(thread->keys, 0, sizeof thread->keys);
 }
 
 static void on_call_begins(const pyro_device_call *call, uint64_t key, uint32_t correlation)
 {
-    if (call->starts_kernels)
-        pyro_cupti_launch_begins(&every.launches, &this_thread, key, call, correlation);
-    if (call->starts_kernels && __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
-        begin_timed(call, correlation);
-    else
-        every.call_begins(call, correlation);
+    uint64_t begun = the.sink->now();
+    if (call->starts_kernels) {
+        pyro_cupti_launch_begins(&every.launches, &this_thread, correlation);
+        if (__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
+            keep_time(correlation, begun);
+    }
+    bool is_plain = the.sink->call_begins(call, correlation, begun);
+    if (call->starts_kernels && is_plain)
+        pyro_cupti_launch_is_plain(&this_thread, key, call->number);
+    else if (call->starts_kernels)
+        memset(this_thread.keys, 0, sizeof this_thread.keys);
 }
 
-static __attribute__((noinline, cold)) void on_call_ends(const pyro_device_call *call,
-                                                         const pyro_cupti_call *data)
+static void on_call_ends(const pyro_device_call *call, const pyro_cupti_call *data)
 {
     pyro_call_outcome outcome = {.failed = data->result && *data->result != 0};
     if (call->starts_kernels) {
@@ -163,7 +180,7 @@ static __attribute__((noinline, cold)) void on_call_ends(const pyro_device_call 
             end_without_work();
         this_thread.launch = 0;
     }
-    every.call_ends(call, data->correlation, outcome);
+    the.sink->call_ends(call, data->correlation, outcome);
 }
 
 /* What on_callback() does not handle: all but launches, and the first launch of a kind. */
@@ -172,6 +189,7 @@ static __attribute__((noinline, cold)) void on_other(int domain, uint32_t id, co
     const pyro_cupti_call *of_call = data;
     if (!__atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) || !data)
         return;
+    settle_pending();
     if (domain == PYRO_CUPTI_RESOURCE) {
         on_resource(id, data);
         return;
@@ -185,30 +203,62 @@ static __attribute__((noinline, cold)) void on_other(int domain, uint32_t id, co
         on_call_ends(call, of_call);
 }
 
-/* Small, because the program evicts it from the caches between two launches. */
+/* The thread's launch is of its other kind. */
+static inline void swap_kinds(pyro_calling_thread *thread)
+{
+    uint64_t key = thread->keys[0];
+    uint32_t number = thread->numbers[0];
+    thread->keys[0] = thread->keys[1];
+    thread->keys[1] = key;
+    thread->numbers[0] = thread->numbers[1];
+    thread->numbers[1] = number;
+}
+
+/* A launch of the thread's latest kind ends. */
+static __attribute__((hot, noinline)) void on_launch_ends(pyro_calling_thread *thread,
+                                                          const pyro_cupti_call *of_call)
+{
+    uint64_t now = pyro_counter(), key = thread->keys[0];
+    uint32_t pending = thread->pending;
+    if (__builtin_expect(!pending || pending != of_call->correlation || pending != thread->launch ||
+                             !of_call->result || *of_call->result ||
+                             !every.launch(thread->numbers[0], pending, thread->begun, now),
+                         0)) {
+        on_other(pyro_cupti_domain_of_key(key), pyro_cupti_id_of_key(key), of_call);
+        return;
+    }
+    thread->pending = thread->launch = 0;
+}
+
+/* This and on_launch_ends() are small: the program evicts them from the caches between launches. */
 static __attribute__((hot, aligned(64))) void on_callback(void *user, int domain, uint32_t id,
                                                           const void *data)
 {
     (void)user;
     const pyro_cupti_call *of_call = data;
+    uint64_t key = pyro_cupti_call_key(domain, id);
     pyro_calling_thread *thread = &this_thread;
     __asm__("" : "+r"(thread)); /* the compiler would compute the address at every use */
-    if (__builtin_expect(thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) ||
-                             thread->key != pyro_cupti_call_key(domain, id),
-                         0)) {
+    if (__builtin_expect(thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE), 0)) {
         on_other(domain, id, data);
-    } else if (of_call->site == 0) {
-        pyro_cupti_count_launch(thread, of_call->correlation);
-        if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
-            begin_timed(&thread->call, of_call->correlation);
-        else
-            every.call_begins(&thread->call, of_call->correlation);
-    } else if (__builtin_expect(!thread->launch || !of_call->result || *of_call->result, 0)) {
-        on_call_ends(&thread->call, of_call);
-    } else {
-        thread->launch = 0;
-        every.call_ends(&thread->call, of_call->correlation, (pyro_call_outcome){0});
+        return;
     }
+    if (thread->keys[0] != key) {
+        if (__builtin_expect(thread->pending || thread->keys[1] != key, 0)) {
+            on_other(domain, id, data);
+            return;
+        }
+        swap_kinds(thread);
+    }
+    if (thread->pending | of_call->site) {
+        on_launch_ends(thread, of_call);
+        return;
+    }
+    pyro_cupti_count_launch(thread, of_call->correlation);
+    thread->pending = of_call->correlation;
+    thread->begun = pyro_counter();
+    if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
+        keep_time(of_call->correlation, thread->begun);
 }
 
 static bool read_device_clock(void *user, uint64_t *time)
@@ -524,8 +574,7 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t
     pyro_collector_state state = the.state;
     if (state != PYRO_COLLECTOR_ON) {
         the.sink = sink;
-        every.call_begins = sink->call_begins;
-        every.call_ends = sink->call_ends;
+        every.launch = sink->launch;
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail_with("out of memory", 0);

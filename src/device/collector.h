@@ -44,7 +44,8 @@ typedef struct pyro_device_work {
     uint32_t detail;        /* code of the kind of synchronisation or overhead */
 } pyro_device_work;
 
-/* Numbers of calls, for tables by number; calls with the same name share one. */
+/* Numbers of calls, for tables by number: launches have the first ones. Calls with the same name share
+ * one. */
 #define PYRO_MOST_CALL_NUMBERS 256
 
 /* A function of the host that the collector sees called. Small, so that it never lies in two cache
@@ -68,9 +69,15 @@ typedef struct pyro_call_outcome {
 typedef struct pyro_device_sink {
     uint64_t (*now)(void); /* the recorder's clock */
     double (*ns_per_unit)(void); /* of that clock */
-    void (*call_begins)(const pyro_device_call *call, uint32_t correlation);
+    /* `begun` is a time of that clock. Returns whether the next launches of a kind may be reported
+     * with launch(). */
+    bool (*call_begins)(const pyro_device_call *call, uint32_t correlation, uint64_t begun);
     void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
                       pyro_call_outcome outcome);
+    /* A launch with nothing of interest inside, reported when it ends: that costs less than two
+     * calls. `number` is that of its call; the times are those of pyro_counter(). False if the sink
+     * needs the two calls instead. */
+    bool (*launch)(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended);
     /* A node was added to a graph, or cloned from `original` (0: not cloned). */
     void (*node_added)(uint64_t node, uint64_t original);
     void (*work_begins)(void); /* before a batch of work, and after it */
@@ -81,23 +88,23 @@ typedef struct pyro_device_sink {
 typedef enum pyro_collector_state {
     PYRO_COLLECTOR_OFF = 0,
     PYRO_COLLECTOR_ON = 1,
-    PYRO_COLLECTOR_NO_LIBRARY = 2,  /* no library that collects */
-    PYRO_COLLECTOR_TOO_OLD = 3,     /* the library or the driver */
-    PYRO_COLLECTOR_TAKEN = 4,       /* another profiler uses the library */
+    PYRO_COLLECTOR_NO_LIBRARY = 2, /* no library that collects */
+    PYRO_COLLECTOR_TOO_OLD = 3, /* the library or the driver */
+    PYRO_COLLECTOR_TAKEN = 4, /* another profiler uses the library */
     PYRO_COLLECTOR_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
     PYRO_COLLECTOR_FAILED = 6
 } pyro_collector_state;
 
 typedef struct pyro_collector_status {
     pyro_collector_state state;
-    char reason[256];       /* one line, if the state is neither on nor off */
-    char library[256];      /* "" if unknown */
-    uint32_t version;       /* of the library; 0 unknown */
-    uint64_t records;       /* pieces of work so far */
-    uint64_t dropped;       /* records that the library or the collector dropped */
-    uint64_t malformed;     /* records that the collector could not read */
+    char reason[256]; /* one line, if the state is neither on nor off */
+    char library[256]; /* "" if unknown */
+    uint32_t version; /* of the library; 0 unknown */
+    uint64_t records; /* pieces of work so far */
+    uint64_t dropped; /* records that the library or the collector dropped */
+    uint64_t malformed; /* records that the collector could not read */
     uint64_t clock_error_ns; /* largest error of the mapping between the clocks so far */
-    uint64_t buffers;       /* in memory */
+    uint64_t buffers; /* in memory */
     uint64_t launches, unfinished; /* launches seen; those whose work has not arrived */
 } pyro_collector_status;
 

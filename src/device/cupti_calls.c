@@ -99,6 +99,9 @@ void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti,
 {
     memset(calls, 0, sizeof *calls);
     calls->launches = launches;
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        if (wanted[i].starts_kernels)
+            number_of(calls, wanted[i].name);
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++) {
         int gap = 0;
         for (uint32_t id = 1; id < PYRO_MOST_CALL_IDS && gap < LONGEST_GAP; id++) {
@@ -149,20 +152,34 @@ static uint32_t next_counter(void)
     return number < PYRO_LAUNCH_COUNTERS ? number : PYRO_LAUNCH_COUNTERS;
 }
 
-void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread, uint64_t key,
-                              const pyro_device_call *call, uint32_t correlation)
+void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
+                              uint32_t correlation)
 {
     uint32_t none = 0;
     if (!thread->counter)
         thread->counter = next_counter();
-    thread->launch = correlation;
-    thread->call = *call;
-    thread->count = &launches->counts[thread->counter - 1];
+    if (thread->start != launches->start)
+        memset(thread->keys, 0, sizeof thread->keys);
     thread->start = launches->start;
-    thread->key = thread->counter < PYRO_LAUNCH_COUNTERS ? key : 0;
-    __atomic_fetch_add(thread->count, 1, __ATOMIC_RELAXED);
-    __atomic_compare_exchange_n(&launches->first, &none, correlation, false, __ATOMIC_RELAXED,
-                                __ATOMIC_RELAXED);
+    thread->launch = correlation;
+    thread->count = &launches->counts[thread->counter - 1];
+    if (thread->counter < PYRO_LAUNCH_COUNTERS)
+        pyro_cupti_count_launch(thread, correlation);
+    else
+        __atomic_fetch_add(thread->count, 1, __ATOMIC_RELAXED);
+    if (!__atomic_load_n(&launches->first, __ATOMIC_RELAXED))
+        __atomic_compare_exchange_n(&launches->first, &none, correlation, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED);
+}
+
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, uint32_t number)
+{
+    if (thread->counter >= PYRO_LAUNCH_COUNTERS || thread->keys[0] == key)
+        return;
+    thread->keys[1] = thread->keys[0];
+    thread->numbers[1] = thread->numbers[0];
+    thread->keys[0] = key;
+    thread->numbers[0] = number;
 }
 
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,

@@ -37,14 +37,20 @@ typedef struct pyro_launches {
     uint64_t counts[PYRO_LAUNCH_COUNTERS]; /* since the process began */
 } pyro_launches;
 
-/* A thread that makes calls. */
+/* Programs launch with two functions in turn: one of torch's kernels, one of the libraries'. */
+#define PYRO_THREAD_CALLS 2
+
+/* A thread that makes calls. Smaller than a cache line; glibc on AArch64 cannot align it to one. */
 typedef struct pyro_calling_thread {
     uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
+    uint32_t pending; /* that launch, while the sink does not know of it; or 0 */
     uint32_t start; /* in which it made its last launch; 0: none */
-    uint64_t key; /* of the kind of that launch; 0: none, or the thread has no own counter */
-    uint64_t *count; /* its own counter */
-    pyro_device_call call; /* that launch: the table is large, and most calls are the same */
     uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
+    uint64_t *count; /* its own counter */
+    uint64_t begun; /* when the pending launch did, by pyro_counter() */
+    /* Kinds of launches that the sink takes as a whole, the latest first; key 0: none. */
+    uint64_t keys[PYRO_THREAD_CALLS];
+    uint32_t numbers[PYRO_THREAD_CALLS];
 } pyro_calling_thread;
 
 typedef struct pyro_cupti_calls {
@@ -80,10 +86,11 @@ uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correla
 /* The wanted call with an id, or NULL. */
 const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain,
                                               uint32_t id);
-/* Counts a launch. If the thread has a counter of its own, it counts the next launches of this kind
- * with pyro_cupti_count_launch(). */
-void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread, uint64_t key,
-                              const pyro_device_call *call, uint32_t correlation);
+/* Counts a launch, by a locked instruction if the thread has no counter of its own. */
+void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
+                              uint32_t correlation);
+/* The thread's next launches of this kind are reported as a whole, if it has a counter. */
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, uint32_t number);
 
 /* Never 0. */
 static inline uint64_t pyro_cupti_call_key(int domain, uint32_t id)
@@ -91,6 +98,17 @@ static inline uint64_t pyro_cupti_call_key(int domain, uint32_t id)
     return (uint64_t)(uint32_t)domain << 32 | (uint64_t)(id + 1);
 }
 
+static inline int pyro_cupti_domain_of_key(uint64_t key)
+{
+    return (int)(key >> 32);
+}
+
+static inline uint32_t pyro_cupti_id_of_key(uint64_t key)
+{
+    return (uint32_t)key - 1;
+}
+
+/* For a thread with a counter of its own. */
 static inline void pyro_cupti_count_launch(pyro_calling_thread *thread, uint32_t correlation)
 {
     __atomic_store_n(thread->count, *thread->count + 1, __ATOMIC_RELAXED);

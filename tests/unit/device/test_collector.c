@@ -3,6 +3,8 @@
 #include "stub_device.h"
 #include "unit.h"
 
+#include <pyrometer/capture.h>
+
 #include <pthread.h>
 #include <stdio.h>
 #include <time.h>
@@ -18,6 +20,12 @@ static size_t work_count, call_count, end_count, node_count, failed_count, captu
 
 static uint64_t ahead_ns; /* of the system's clock */
 
+/* Launches that were reported as a whole. */
+static bool takes_launches;
+static size_t launch_count;
+static uint32_t launch_numbers[MOST];
+static uint64_t last_begun, last_ended;
+
 static uint64_t now(void)
 {
     struct timespec time;
@@ -30,14 +38,26 @@ static double ns_per_unit(void)
     return 1;
 }
 
-static void call_begins(const pyro_device_call *call, uint32_t correlation)
+static bool call_begins(const pyro_device_call *call, uint32_t correlation, uint64_t begun)
 {
     (void)correlation;
     if (call_count < MOST) {
-        call_times[call_count] = now();
+        call_times[call_count] = begun;
         calls[call_count] = *call;
     }
     call_count++;
+    return takes_launches;
+}
+
+static bool take_launch(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended)
+{
+    (void)correlation;
+    if (!takes_launches)
+        return false;
+    launch_numbers[launch_count++ % MOST] = number;
+    last_begun = begun;
+    last_ended = ended;
+    return true;
 }
 
 static void call_ends(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
@@ -76,6 +96,7 @@ static const pyro_device_sink sink = {.now = now,
                                       .ns_per_unit = ns_per_unit,
                                       .call_begins = call_begins,
                                       .call_ends = call_ends,
+                                      .launch = take_launch,
                                       .node_added = node_added,
                                       .work_begins = nothing,
                                       .work = add_work,
@@ -91,6 +112,8 @@ static int begin(void **state)
 {
     (void)state;
     work_count = call_count = end_count = node_count = failed_count = captured_count = 0;
+    takes_launches = false;
+    launch_count = 0;
     unsetenv("PYRO_STUB_CUPTI");
     return 0;
 }
@@ -385,6 +408,77 @@ static void test_launches_of_all_threads_are_counted(void **state)
     assert_int_equal(end_count, 280);
 }
 
+/* After the first one of its kind; programs launch with two functions in turn. */
+static void test_launches_are_reported_as_a_whole(void **state)
+{
+    (void)state;
+    takes_launches = true;
+    start();
+    device.capture(true);
+    device.launch("captured", 10, 7);
+    device.capture(false);
+    for (int i = 0; i < 10; i++) {
+        uint64_t before = pyro_counter();
+        device.launch("kernel", 10, 7);
+        if (i > 0)
+            assert_true(before <= last_begun && last_begun < last_ended);
+        device.replay(10);
+    }
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    /* The captured launch, which the node in it makes known, and the first replay. */
+    assert_int_equal(call_count, 2);
+    assert_int_equal(end_count, 2);
+    assert_int_equal(captured_count, 1);
+    assert_string_equal(calls[1].name, "cuGraphLaunch");
+    assert_int_equal(launch_count, 19);
+    assert_int_equal(launch_numbers[0], calls[0].number);
+    assert_int_equal(launch_numbers[1], calls[0].number);
+    assert_int_equal(launch_numbers[2], calls[1].number);
+    assert_int_equal(status.launches, 21);
+    assert_int_equal(status.unfinished, 0);
+    assert_int_equal(work_count, 20);
+}
+
+/* Something happens inside, the launch fails, or the sink takes no whole launches any more. */
+static void test_launches_that_have_a_beginning(void **state)
+{
+    (void)state;
+    takes_launches = true;
+    start();
+    device.launch("first", 10, 7);
+    device.launch("whole", 10, 7);
+    assert_int_equal(call_count, 1);
+    device.capture(true);
+    uint64_t before = pyro_counter();
+    device.launch("captured", 10, 7);
+    device.capture(false);
+    assert_int_equal(call_count, 2);
+    assert_int_equal(captured_count, 1);
+    assert_true(call_times[1] >= before && call_times[1] <= pyro_counter());
+    device.fail_launches(true);
+    device.launch("failing", 10, 7);
+    device.fail_launches(false);
+    assert_int_equal(call_count, 3);
+    assert_int_equal(failed_count, 1);
+    takes_launches = false;
+    device.launch("refused", 10, 7);
+    device.launch("refused", 10, 7);
+    assert_int_equal(call_count, 5);
+    takes_launches = true;
+    device.launch("first", 10, 7);
+    device.launch("whole", 10, 7);
+    assert_int_equal(call_count, 6);
+    assert_int_equal(end_count, 6);
+    assert_int_equal(launch_count, 2);
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(status.launches, 8);
+    assert_int_equal(status.unfinished, 0);
+}
+
 static size_t resident_bytes(void)
 {
     size_t pages = 0, resident = 0;
@@ -453,6 +547,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_an_old_driver, begin, end),
     cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
+    cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, begin, end),
+    cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
 
