@@ -25,4 +25,8 @@ typedef void (*pyro_torch_memory_fn)(const pyro_torch_memory *event);
  */
 bool pyro_torch_memory_watch(pyro_torch_memory_fn watcher);
 
+/* Whether the watcher gets allocations and frees (as at first), or only failures: models allocate more
+ * often than they launch. */
+void pyro_torch_memory_want_usage(bool wanted);
+
 #endif

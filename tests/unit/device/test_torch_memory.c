@@ -51,9 +51,19 @@ static void test_reports_are_seen_and_passed_on(void **state)
     assert_int_equal(events[3].bytes, 1 << 20);
     assert_true(*reported == 64); /* torch's own function got all of it */
     assert_int_equal(*failures, 1);
-    pyro_torch_memory_watch(NULL);
+    pyro_torch_memory_want_usage(false);
     allocate(0x3000, 8);
     assert_int_equal(count, 4);
+    fail_allocation(1 << 20);
+    assert_int_equal(count, 5);
+    assert_true(events[4].out_of_memory);
+    pyro_torch_memory_want_usage(true);
+    allocate(0x3000, -8);
+    assert_int_equal(count, 6);
+    pyro_torch_memory_watch(NULL);
+    pyro_torch_memory_want_usage(true);
+    allocate(0x3000, 8);
+    assert_int_equal(count, 6);
     assert_true(*reported == 72);
 }
 
