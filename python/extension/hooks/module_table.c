@@ -90,7 +90,8 @@ void layers_forget_all(void)
     module_slot *slots = core_modules.slots;
     uint32_t count = core_modules.slot_count;
     core_modules.slots = NULL;
-    core_modules.slot_count = core_modules.seen_count = core_modules.last_slot = 0;
+    core_modules.slot_count = core_modules.seen_count = 0;
+    core_modules.last_slot = core_modules.slot_before = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i].module)
             free_seen(slots[i].seen);

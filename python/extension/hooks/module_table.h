@@ -29,7 +29,7 @@ typedef struct module_slot {
     seen_module *seen;
     /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;
-    uint32_t follower; /* slot of the module that was called next last time */
+    uint32_t second; /* slot of the module that was called second after it last time */
     /* The last input: the id of its signature, its session (0: none), and its words. */
     uint32_t inputs, input_generation;
     uint64_t input_count, input[MODULE_INPUT_WORDS];
@@ -41,7 +41,7 @@ _Static_assert(sizeof(module_slot) == 128, "a module has two cache lines");
 typedef struct module_table {
     module_slot *slots; /* open addressing by address */
     uint32_t slot_count, seen_count, instance_count;
-    uint32_t last_slot; /* of the last called module */
+    uint32_t last_slot, slot_before; /* of the last called module, and of the one before it */
     uint32_t expected;  /* slot of the module that should be called next */
 } module_table;
 

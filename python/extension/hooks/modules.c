@@ -51,20 +51,24 @@ static inline module_slot *slot_at(uint32_t number)
     return &core_modules.slots[number & (core_modules.slot_count - 1)];
 }
 
-/* The order of calls repeats: expects the module that followed last time, and prefetches it. */
-static inline void expect_follower(const module_slot *called)
+/* The order of calls repeats: expects what followed this module and the one before it last time, and
+ * prefetches it. This module alone does not tell: blocks call the same activation several times. */
+static inline void expect_next(const module_slot *called, bool with_input)
 {
-    module_slot *next = slot_at(called->follower);
+    uint32_t expected = slot_at(core_modules.last_slot)->second;
+    module_slot *next = slot_at(expected);
+    core_modules.slot_before = core_modules.last_slot;
     core_modules.last_slot = (uint32_t)(called - core_modules.slots);
-    core_modules.expected = called->follower;
+    core_modules.expected = expected;
     __builtin_prefetch(next);
-    __builtin_prefetch(next->input);
+    if (with_input)
+        __builtin_prefetch(next->input);
 }
 
 /* A module was called that was not expected. */
-static inline void note_follower(const module_slot *called)
+static inline void note_unexpected(const module_slot *called)
 {
-    slot_at(core_modules.last_slot)->follower = (uint32_t)(called - core_modules.slots);
+    slot_at(core_modules.slot_before)->second = (uint32_t)(called - core_modules.slots);
 }
 
 static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
@@ -90,8 +94,8 @@ static inline uint32_t name_of(PyObject *module, module_slot *known, const layer
 {
     uint32_t parent = caller ? caller->id : 0;
     if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1)) {
-        note_follower(known);
-        expect_follower(known);
+        note_unexpected(known);
+        expect_next(known, true);
         return known->id;
     }
     return name_of_other(module, known, caller, generation);
@@ -395,7 +399,7 @@ observe_known(PyObject *function, PyObject *const *arguments, size_t count_and_f
         known = module_find_slot(arguments[0]);
         if (!known)
             return observe_other(function, arguments, count_and_flag, names);
-        note_follower(known);
+        note_unexpected(known);
     }
     layer_call inner = {arguments[0], outer.root, known->id, generation};
     if (__builtin_expect(known->generation != generation || known->parent != outer.id ||
@@ -403,7 +407,7 @@ observe_known(PyObject *function, PyObject *const *arguments, size_t count_and_f
                              !begin_known(known, generation, &inner, input),
                          0))
         return observe_other(function, arguments, count_and_flag, names);
-    expect_follower(known);
+    expect_next(known, input != NULL);
     thread_state.call = inner;
     PyObject *result = hook.original(function, arguments, count_and_flag, names);
     end_known(generation, &inner, !result);
