@@ -211,7 +211,7 @@ def report_ours(name, ours):
         ("everything but memsets", "both floors", 0.06),
         ("everything, all records", "both floors", 0.06),
     ):
-        if way not in ours.ways:
+        if way not in ours.ways or floor not in ours.ways:
             continue
         target = f"target: upper end at most {limit}" if limit else ""
         show(f"{way}, above {floor}", ours.difference(way, floor), target)
@@ -250,9 +250,11 @@ def share_of_overhead(ours, theirs):
 
 
 def chosen_ways(table, options):
-    """Those that the user names, separated by +; the control and the floors are always measured."""
-    needed = {"bare again", "kernel floor", "both floors", "hooks floor"}
-    wanted = set(options.ways.split("+")) | needed if options.ways else set(table)
+    """Those that the user names, separated by +, with the control and what they are compared with."""
+    named = set(options.ways.split("+")) if options.ways else set(table)
+    wanted = named | {"bare again", "kernel floor"}
+    if any(way.startswith("everything") for way in named):
+        wanted.add("both floors")
     return {way: how for way, how in table.items() if way in wanted}
 
 
