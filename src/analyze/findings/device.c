@@ -34,14 +34,6 @@ static bool is_half(pyro_dtype dtype)
            pyro_dtype_bytes(dtype) <= 2;
 }
 
-/* How long matrix products ran, by precision and cores. */
-typedef struct products {
-    int64_t total_ns, known_ns, half_ns;
-    int64_t plain_ns; /* without tensor cores, though the type supports them */
-    int64_t plain_fp32_ns; /* of float32 without TF32, where the run uses no TF32 */
-    uint32_t worst, worst_fp32, worst_wide; /* longest kernels of these, and of 32 bits or more */
-} products;
-
 static void take_longer(const pyro_trace *trace, uint32_t *worst, uint32_t event)
 {
     if (*worst == PYRO_NO_EVENT || trace->duration_ns[event] > trace->duration_ns[*worst])
@@ -50,35 +42,41 @@ static void take_longer(const pyro_trace *trace, uint32_t *worst, uint32_t event
 
 /* Adds a kernel that runs on plain cores. Where other kernels use TF32, it is on, and this one cannot
  * use it. */
-static void add_plain(products *sums, const pyro_trace *trace, uint32_t event, bool lacks_tf32)
+static void add_plain(pyro_products *sums, const pyro_trace *trace, uint32_t event, bool lacks_tf32)
 {
     *(lacks_tf32 ? &sums->plain_fp32_ns : &sums->plain_ns) += trace->duration_ns[event];
     take_longer(trace, lacks_tf32 ? &sums->worst_fp32 : &sums->worst, event);
 }
 
-static products sum_products(pyro_finder *finder, int64_t capability)
+/* Fills finder->products on first use. */
+static const pyro_products *sum_products(pyro_finder *finder, int64_t capability)
 {
     const pyro_trace *trace = finder->context->trace;
+    pyro_products *sums = &finder->products;
+    if (sums->is_made)
+        return sums;
     const bool has_tf32[] = {pyro_finder_uses_tf32(finder, false),
                              pyro_finder_uses_tf32(finder, true)};
-    products sums = {
-        .worst = PYRO_NO_EVENT, .worst_fp32 = PYRO_NO_EVENT, .worst_wide = PYRO_NO_EVENT};
+    *sums = (pyro_products){.is_made = true,
+                            .worst = PYRO_NO_EVENT,
+                            .worst_fp32 = PYRO_NO_EVENT,
+                            .worst_wide = PYRO_NO_EVENT};
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i];
-        uint8_t family = pyro_finder_family(finder, event);
+        uint16_t family = pyro_finder_family(finder, event);
         if (!(family & PYRO_FAMILY_CONTRACTION))
             continue;
         int64_t duration = trace->duration_ns[event];
         pyro_dtype dtype = pyro_finder_dtype(finder, finder->context->joins->op[event]);
         bool is_known = dtype != PYRO_DTYPE_UNKNOWN;
-        sums.total_ns += duration;
-        sums.known_ns += is_known ? duration : 0;
-        sums.half_ns += is_half(dtype) ? duration : 0;
+        sums->total_ns += duration;
+        sums->known_ns += is_known ? duration : 0;
+        sums->half_ns += is_half(dtype) ? duration : 0;
         if (is_known && !is_half(dtype))
-            take_longer(trace, &sums.worst_wide, event);
+            take_longer(trace, &sums->worst_wide, event);
         /* Kernels whose names say nothing, as many of Triton, may well use tensor cores. */
         if (family & PYRO_FAMILY_PLAIN_CORES && dtype != PYRO_DTYPE_FLOAT64)
-            add_plain(&sums, trace, event,
+            add_plain(sums, trace, event,
                       !is_half(dtype) && capability >= 80 &&
                           !has_tf32[(family & PYRO_FAMILY_CONVOLUTION) != 0]);
     }
@@ -100,18 +98,18 @@ DETECTOR(no_tensor_cores)
     const pyro_chip *chip = finder->context->chip;
     if (!has_matrix_cores)
         return false;
-    products sums = sum_products(finder, capability);
-    if (share(sums.total_ns, finder->device_ns) < 0.05)
+    const pyro_products *sums = sum_products(finder, capability);
+    if (share(sums->total_ns, finder->device_ns) < 0.05)
         return false;
-    evidence->value = share(sums.plain_ns, sums.total_ns);
-    evidence->gain_ns = saved_by(finder, sums.plain_ns, chip ? chip->fp32_tflops : 0,
+    evidence->value = share(sums->plain_ns, sums->total_ns);
+    evidence->gain_ns = saved_by(finder, sums->plain_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->fp16_tflops : 0);
-    evidence->place = pyro_finder_kernel_place(finder, evidence, sums.worst);
+    evidence->place = pyro_finder_kernel_place(finder, evidence, sums->worst);
     pyro_evidence_say(evidence,
                       "%.1f%% of the time in matrix products and convolutions (%s) is in "
                       "kernels that do not use tensor cores",
                       evidence->value * 100,
-                      pyro_evidence_part_of(evidence, sums.plain_ns, sums.total_ns));
+                      pyro_evidence_part_of(evidence, sums->plain_ns, sums->total_ns));
     return true;
 }
 
@@ -122,15 +120,15 @@ DETECTOR(tf32_off)
     const pyro_chip *chip = finder->context->chip;
     if (capability < 80)
         return false;
-    products sums = sum_products(finder, capability);
-    evidence->value = share(sums.plain_fp32_ns, finder->device_ns);
-    evidence->gain_ns = saved_by(finder, sums.plain_fp32_ns, chip ? chip->fp32_tflops : 0,
+    const pyro_products *sums = sum_products(finder, capability);
+    evidence->value = share(sums->plain_fp32_ns, finder->device_ns);
+    evidence->gain_ns = saved_by(finder, sums->plain_fp32_ns, chip ? chip->fp32_tflops : 0,
                                  chip ? chip->tf32_tflops : 0);
-    evidence->place = pyro_finder_kernel_place(finder, evidence, sums.worst_fp32);
+    evidence->place = pyro_finder_kernel_place(finder, evidence, sums->worst_fp32);
     pyro_evidence_say(evidence,
                       "%.1f%% of the device time (%s) is in float32 products that do not use TF32, "
                       "on a chip that supports it",
-                      evidence->value * 100, pyro_evidence_time(evidence, sums.plain_fp32_ns));
+                      evidence->value * 100, pyro_evidence_time(evidence, sums->plain_fp32_ns));
     return true;
 }
 
@@ -140,15 +138,16 @@ DETECTOR(full_precision)
     int64_t capability = capability_of(finder, &has_matrix_cores);
     if (!has_matrix_cores)
         return false;
-    products sums = sum_products(finder, capability);
-    if (share(sums.known_ns, finder->device_ns) < 0.05)
+    const pyro_products *sums = sum_products(finder, capability);
+    if (share(sums->known_ns, finder->device_ns) < 0.05)
         return false;
-    evidence->value = share(sums.known_ns - sums.half_ns, sums.known_ns);
-    evidence->gain_ns = (sums.known_ns - sums.half_ns) / 2;
-    evidence->place = pyro_finder_kernel_place(finder, evidence, sums.worst_wide);
-    pyro_evidence_say(evidence, "%.1f%% of the time in matrix products (%s) uses 32 bits or more",
-                      evidence->value * 100,
-                      pyro_evidence_part_of(evidence, sums.known_ns - sums.half_ns, sums.known_ns));
+    evidence->value = share(sums->known_ns - sums->half_ns, sums->known_ns);
+    evidence->gain_ns = (sums->known_ns - sums->half_ns) / 2;
+    evidence->place = pyro_finder_kernel_place(finder, evidence, sums->worst_wide);
+    pyro_evidence_say(
+        evidence, "%.1f%% of the time in matrix products (%s) uses 32 bits or more",
+        evidence->value * 100,
+        pyro_evidence_part_of(evidence, sums->known_ns - sums->half_ns, sums->known_ns));
     return evidence->value > evidence->threshold;
 }
 
@@ -168,7 +167,7 @@ DETECTOR(layout_conversions)
     uint32_t worst = PYRO_NO_EVENT;
     for (size_t i = 0; i < finder->kernel_count; i++) {
         uint32_t event = finder->kernels[i];
-        uint8_t family = pyro_finder_family(finder, event);
+        uint16_t family = pyro_finder_family(finder, event);
         if (family & PYRO_FAMILY_LAYOUT) {
             layout += trace->duration_ns[event];
             calls++;

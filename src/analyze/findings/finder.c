@@ -15,16 +15,17 @@ const char *pyro_first_text(const char *a, const char *b, const char *c)
     return a[0] ? a : b[0] ? b : c;
 }
 
-uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
+static bool is_channels_last(const char *kernel)
+{
+    return strstr(kernel, "channels_last") || strstr(kernel, "nhwc") || strstr(kernel, "NHWC");
+}
+
+uint16_t pyro_finder_find_family(pyro_finder *finder, uint32_t event)
 {
     uint32_t name = finder->context->trace->name[event];
-    if (name == PYRO_NO_ID)
-        return PYRO_FAMILY_KNOWN;
-    if (finder->kernel_family[name])
-        return finder->kernel_family[name];
     const char *text = pyro_trace_text(finder->context->trace, name);
     pyro_kernel_class found = pyro_kernel_class_of(finder->context, event);
-    uint8_t family = PYRO_FAMILY_KNOWN;
+    uint16_t family = PYRO_FAMILY_KNOWN;
     if (found.role == PYRO_ROLE_PRODUCT)
         family |= PYRO_FAMILY_CONTRACTION;
     if (found.role == PYRO_ROLE_PRODUCT && found.category == PYRO_KERNEL_CONVOLUTION)
@@ -34,13 +35,14 @@ uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event)
     family |= pyro_kernel_uses_tf32(text) ? PYRO_FAMILY_TF32 : 0;
     family |= found.role == PYRO_ROLE_LAYOUT ? PYRO_FAMILY_LAYOUT : 0;
     family |= found.role == PYRO_ROLE_MAP ? PYRO_FAMILY_ELEMENTWISE : 0;
+    family |= is_channels_last(text) ? PYRO_FAMILY_CHANNELS_LAST : 0;
     return finder->kernel_family[name] = family;
 }
 
 bool pyro_finder_uses_tf32(pyro_finder *finder, bool in_convolutions)
 {
     for (size_t i = 0; i < finder->kernel_count; i++) {
-        uint8_t family = pyro_finder_family(finder, finder->kernels[i]);
+        uint16_t family = pyro_finder_family(finder, finder->kernels[i]);
         bool is_convolution = family & PYRO_FAMILY_CONVOLUTION;
         if (family & PYRO_FAMILY_TF32 && is_convolution == in_convolutions)
             return true;

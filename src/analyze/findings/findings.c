@@ -237,9 +237,11 @@ static bool open_worker(worker *worker, const pyro_finder *shared, pyro_arena *a
     pyro_arena_init(&worker->scratch);
     pyro_intern_init(&worker->texts, arena);
     /* What is known of kernels serves all; each worker adds to its own. */
-    worker->finder.kernel_family = pyro_arena_alloc(&worker->scratch, names);
+    worker->finder.kernel_family = pyro_arena_array(&worker->scratch, names,
+                                                    sizeof *worker->finder.kernel_family);
     if (worker->finder.kernel_family)
-        memcpy(worker->finder.kernel_family, shared->kernel_family, names);
+        memcpy(worker->finder.kernel_family, shared->kernel_family,
+               names * sizeof *worker->finder.kernel_family);
     worker->finder.op_groups = pyro_arena_alloc(&worker->scratch, names);
     worker->finder.op_words = pyro_arena_array(&worker->scratch, names,
                                                sizeof *worker->finder.op_words);
@@ -304,7 +306,8 @@ int pyro_find_findings(pyro_analysis_context *context, pyro_arena *second_arena)
     rule_job *job = pyro_arena_alloc(context->scratch, sizeof *job);
     unsigned parts = pyro_count_parts(context->options->threads, context->trace->count,
                                       PYRO_EVENTS_PER_THREAD);
-    shared.kernel_family = pyro_arena_alloc(context->scratch, context->trace->names.count + 1);
+    shared.kernel_family = pyro_arena_array(context->scratch, context->trace->names.count + 1,
+                                            sizeof *shared.kernel_family);
     if (!found || !job || !shared.kernel_family || !list_events(&shared) || !list_by_time(&shared))
         return pyro_fail_memory(context->error);
     sum_steps(&shared);

@@ -17,6 +17,15 @@ typedef struct pyro_roofline {
     uint32_t memory_bound_op, lost_op; /* names with the most of each; PYRO_NO_ID */
 } pyro_roofline;
 
+/* How long matrix products ran, by precision and cores. */
+typedef struct pyro_products {
+    bool is_made;
+    int64_t total_ns, known_ns, half_ns;
+    int64_t plain_ns; /* without tensor cores, though the type supports them */
+    int64_t plain_fp32_ns; /* of float32 without TF32, where the run uses no TF32 */
+    uint32_t worst, worst_fp32, worst_wide; /* longest kernels of these, and of 32 bits or more */
+} pyro_products;
+
 /* Totals that several detectors use. */
 typedef struct pyro_finder {
     pyro_analysis_context *context;
@@ -35,7 +44,7 @@ typedef struct pyro_finder {
     unsigned in_use;    /* PYRO_USE_*: what the run does already */
     bool has_device_work;
     bool memory_out;      /* set by detectors and pyro_finder_* */
-    uint8_t *kernel_family; /* by name; read it with pyro_finder_family */
+    uint16_t *kernel_family; /* by name; read it with pyro_finder_family */
     uint8_t *op_groups;     /* by name; read it with pyro_finder_groups */
     uint16_t *op_words;     /* by name; read it with pyro_finder_words */
     pyro_op_index op_index; /* made on first use */
@@ -48,6 +57,7 @@ typedef struct pyro_finder {
     uint32_t *outermost_ops, *outer_ops, *kernels;
     size_t outermost_op_count, outer_op_count, kernel_count;
     pyro_roofline roofline;
+    pyro_products products; /* device.c */
 } pyro_finder;
 
 enum {
@@ -58,7 +68,8 @@ enum {
     PYRO_FAMILY_CONVOLUTION = 16,
     PYRO_FAMILY_PLAIN_CORES = 32, /* its name says so */
     PYRO_FAMILY_TF32 = 64,
-    PYRO_FAMILY_KNOWN = 128
+    PYRO_FAMILY_KNOWN = 128,
+    PYRO_FAMILY_CHANNELS_LAST = 256 /* its name says so */
 };
 
 /* Measures the number of a row; false when the trace lacks the data for it. */
@@ -131,7 +142,13 @@ const pyro_roofline *pyro_finder_roofline(pyro_finder *finder);
 /* The first of the texts that is not empty. */
 const char *pyro_first_text(const char *a, const char *b, const char *c);
 /* PYRO_FAMILY_* of an event that is a kernel. */
-uint8_t pyro_finder_family(pyro_finder *finder, uint32_t event);
+uint16_t pyro_finder_find_family(pyro_finder *finder, uint32_t event);
+static inline uint16_t pyro_finder_family(pyro_finder *finder, uint32_t event)
+{
+    uint32_t name = finder->context->trace->name[event];
+    uint16_t known = name == PYRO_NO_ID ? (uint16_t)PYRO_FAMILY_KNOWN : finder->kernel_family[name];
+    return known ? known : pyro_finder_find_family(finder, event);
+}
 /* PYRO_GROUP_* (graph/op_groups.h) of an op by its name; 0: no op, or it is not in ops.def. */
 unsigned pyro_finder_groups(pyro_finder *finder, uint32_t op);
 /* PYRO_WORD_* (op_words.h) of an op by its name. */

@@ -189,11 +189,6 @@ static op_time *time_of(op_times *ops, const pyro_trace *trace, uint32_t event)
     return &ops->items[*number - 1];
 }
 
-static bool is_channels_last(const char *kernel)
-{
-    return strstr(kernel, "channels_last") || strstr(kernel, "nhwc") || strstr(kernel, "NHWC");
-}
-
 /* Adds up the kernels of each priced op; false when memory is out. */
 static bool sum_kernels(pyro_finder *finder, op_times *ops)
 {
@@ -208,10 +203,9 @@ static bool sum_kernels(pyro_finder *finder, op_times *ops)
         sum->device_ns += context->trace->duration_ns[finder->kernels[i]];
         sum->event = op;
         sum->kernels++;
-        sum->uses_tensor_cores |= (pyro_finder_family(finder, finder->kernels[i]) &
-                                   PYRO_FAMILY_TENSOR_CORE) != 0;
-        sum->is_channels_last |= is_channels_last(
-            pyro_event_name(context->trace, finder->kernels[i]));
+        uint16_t family = pyro_finder_family(finder, finder->kernels[i]);
+        sum->uses_tensor_cores |= (family & PYRO_FAMILY_TENSOR_CORE) != 0;
+        sum->is_channels_last |= (family & PYRO_FAMILY_CHANNELS_LAST) != 0;
     }
     return true;
 }
