@@ -6,6 +6,8 @@
 #ifndef PYRO_BASE_JSON_SCAN_H
 #define PYRO_BASE_JSON_SCAN_H
 
+#include "base/bytes.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -300,6 +302,18 @@ static inline unsigned pyro_json_count_digits(const char *at, uint64_t *digits)
     uint64_t raised = (*digits & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676);
     uint64_t other = (raised | *digits) & UINT64_C(0x8080808080808080);
     return other ? (unsigned)__builtin_ctzll(other) / 8 : 8;
+}
+
+/* Reads three digits; false where there are fewer. */
+static inline bool pyro_json_three_digits(const char *at, unsigned *value)
+{
+    uint32_t digits = pyro_le32((const unsigned char *)at) ^ UINT32_C(0x30303030);
+    /* As above; what follows the digits is not looked at. */
+    uint32_t raised = (digits & UINT32_C(0x7f7f7f)) + UINT32_C(0x767676);
+    if ((raised | digits) & UINT32_C(0x808080))
+        return false;
+    *value = (digits & 0xff) * 100 + (digits >> 8 & 0xff) * 10 + (digits >> 16 & 0xff);
+    return true;
 }
 
 #if defined(PYRO_JSON_SIMD)

@@ -189,17 +189,18 @@ void pyro_kineto_begin_event(pyro_kineto_scanner *scanner)
 }
 
 /* Applies to the event what the values inside a step set. */
-static void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
+static inline void apply_step(pyro_kineto_event *event, const pyro_key_step *step)
 {
-    if (step->sets & SET(PHASE))
+    unsigned sets = step->sets;
+    if (sets & SET(PHASE))
         event->phase = step->phase;
-    if (step->sets & SET(CATEGORY))
+    if (sets & SET(CATEGORY))
         event->category = step->category;
-    if (step->sets & SET(PROCESS)) {
+    if (sets & SET(PROCESS)) {
         event->process = step->process;
         event->named = step->named;
     }
-    if (step->sets & SET(THREAD)) {
+    if (sets & SET(THREAD)) {
         event->thread = step->thread;
         event->thread_number = step->thread_number;
     }
@@ -384,6 +385,12 @@ static pyro_key_step *find_step(pyro_kineto_scanner *scanner, pyro_key_step **li
     return step;
 }
 
+/* Whether a value that is not part of a step says which args are needed. */
+static bool decides_group(const pyro_kineto_scanner *scanner, unsigned key)
+{
+    return key == PYRO_KEY_CATEGORY || (key == PYRO_KEY_PHASE && scanner->event.phase == 'C');
+}
+
 /* The step behind a category or phase that is not part of steps: it decides which args are needed. */
 static pyro_key_step *step_of_group(pyro_kineto_scanner *scanner, unsigned key)
 {
@@ -408,16 +415,15 @@ static const char *scan_event(pyro_kineto_scanner *scanner, const char *at)
             return NULL;
         if (step->sets)
             apply_step(&scanner->event, step);
-        if (step->action == PYRO_ACTION_END) {
+        unsigned action = step->action;
+        if (action == PYRO_ACTION_END) {
             scanner->path = scanner->path << CATEGORY_SHIFT ^ scanner->event.category;
             return at;
         }
-        at = scan_action(scanner, at, step->action, step->field);
+        at = scan_action(scanner, at, action, step->field);
         if (!at)
             return NULL;
-        if (step->action == PYRO_ACTION_STEADY &&
-            (step->field == PYRO_KEY_CATEGORY ||
-             (step->field == PYRO_KEY_PHASE && scanner->event.phase == 'C')))
+        if (action == PYRO_ACTION_STEADY && decides_group(scanner, step->field))
             step = step_of_group(scanner, step->field);
         likely = &step->likely;
         state = step->state;

@@ -220,8 +220,16 @@ static bool store_collective(pyro_trace *trace, const pyro_kineto_event *event, 
     return true;
 }
 
+#define FIELD(name) (UINT64_C(1) << PYRO_FIELD_##name)
+
+/* Adds the detail of an op, if the event has any. Most calls of the runtime have none. */
 static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *detail)
 {
+    const uint64_t extra_fields = FIELD(OUTPUTS) | FIELD(PATH);
+    const uint64_t fields = FIELD(SEQUENCE) | FIELD(DIMS) | FIELD(TYPES) | FIELD(CONCRETE) |
+                            FIELD(STACK) | FIELD(FRAMES) | FIELD(COLLECTIVE) | extra_fields;
+    if (!(event->present & fields))
+        return true;
     int64_t sequence = number_or(event, PYRO_FIELD_SEQUENCE, -1);
     pyro_op_detail op = {.sequence = sequence < 0 ? PYRO_NO_SEQUENCE : sequence,
                          .forward_thread = small_or_zero(event, PYRO_FIELD_FORWARD_THREAD),
@@ -229,13 +237,14 @@ static bool store_op(pyro_trace *trace, const pyro_kineto_event *event, uint32_t
                          .types = text_or_none(event, PYRO_FIELD_TYPES),
                          .concrete = text_or_none(event, PYRO_FIELD_CONCRETE),
                          .strides = text_or_none(event, PYRO_FIELD_STRIDES),
-                         .stack = text_or_none(event, PYRO_FIELD_STACK)};
+                         .stack = text_or_none(event, PYRO_FIELD_STACK),
+                         .extra = PYRO_NO_ID};
     pyro_op_extra extra = {.outputs = text_or_none(event, PYRO_FIELD_OUTPUTS),
                            .path = text_or_none(event, PYRO_FIELD_PATH)};
     if (has(event, PYRO_FIELD_FRAMES))
         op.stack = text_or_none(event, PYRO_FIELD_FRAMES);
     if (!store_collective(trace, event, &op.collective) ||
-        !pyro_trace_add_op_extra(trace, &extra, &op.extra))
+        (event->present & extra_fields && !pyro_trace_add_op_extra(trace, &extra, &op.extra)))
         return false;
     if (sequence < 0 &&
         (op.dims & op.types & op.concrete & op.stack & op.collective & op.extra) == PYRO_NO_ID)
@@ -267,13 +276,11 @@ static pyro_queue queue_of(const pyro_kineto_event *event)
 
 static bool store_kernel(pyro_trace *trace, const pyro_kineto_event *event, uint32_t *detail)
 {
-    const uint64_t launch_fields =
-        UINT64_C(1) << PYRO_FIELD_GRID | UINT64_C(1) << PYRO_FIELD_BLOCK |
-        UINT64_C(1) << PYRO_FIELD_REGISTERS | UINT64_C(1) << PYRO_FIELD_OCCUPANCY |
-        UINT64_C(1) << PYRO_FIELD_GRAPH_ID | UINT64_C(1) << PYRO_FIELD_GRAPH_NODE |
-        UINT64_C(1) << PYRO_FIELD_PRIORITY | UINT64_C(1) << PYRO_FIELD_CHANNEL |
-        UINT64_C(1) << PYRO_FIELD_HSA_QUEUE | UINT64_C(1) << PYRO_FIELD_OCCUPANCY_DETAIL |
-        UINT64_C(1) << PYRO_FIELD_COLLECTIVE | UINT64_C(1) << PYRO_FIELD_KERNEL_STACK;
+    const uint64_t launch_fields = FIELD(GRID) | FIELD(BLOCK) | FIELD(REGISTERS) |
+                                   FIELD(OCCUPANCY) | FIELD(GRAPH_ID) | FIELD(GRAPH_NODE) |
+                                   FIELD(PRIORITY) | FIELD(CHANNEL) | FIELD(HSA_QUEUE) |
+                                   FIELD(OCCUPANCY_DETAIL) | FIELD(COLLECTIVE) |
+                                   FIELD(KERNEL_STACK);
     if (!(event->present & launch_fields))
         return true;
     pyro_kernel_detail kernel = {

@@ -104,14 +104,9 @@ static inline const char *pyro_kineto_micros(pyro_kineto_scanner *scanner, const
     uint64_t whole;
     const char *behind = pyro_json_scan_integer(at, &whole);
     if (behind && whole < UINT64_C(9000000000000000)) {
-        unsigned fraction = 0, digits[3];
-        if (*behind == '.') {
-            for (int i = 0; i < 3; i++)
-                digits[i] = (unsigned char)(behind[i + 1] - '0');
-            bool usual = digits[0] < 10 && digits[1] < 10 && digits[2] < 10;
-            fraction = digits[0] * 100 + digits[1] * 10 + digits[2];
-            behind += usual ? 4 : 0;
-        }
+        unsigned fraction = 0;
+        if (*behind == '.' && pyro_json_three_digits(behind + 1, &fraction))
+            behind += 4;
         if (pyro_kineto_ends_number(*behind)) {
             *ns = (int64_t)(whole * 1000 + fraction);
             *ok = true;
