@@ -6,6 +6,7 @@
 #ifndef PYRO_TRACE_TRACE_H
 #define PYRO_TRACE_TRACE_H
 
+#include "base/bytes.h"
 #include "base/containers/arena.h"
 #include "base/containers/intern.h"
 #include "base/containers/map.h"
@@ -293,12 +294,13 @@ static inline size_t pyro_trace_next_of(const pyro_trace *trace, size_t from, ui
     const uint64_t ones = UINT64_C(0x0101010101010101), top_bits = ones << 7;
     const uint8_t *category = trace->category;
     for (uint64_t eight; from + sizeof eight <= trace->count; from += sizeof eight) {
-        memcpy(&eight, category + from, sizeof eight);
+        eight = pyro_le64(category + from);
         /* These sums set a byte's top bit from `first` on, and behind `last`. Categories are small
          * numbers: no byte carries into the next one. */
         uint64_t reached = eight + ones * (0x80u - first), passed = eight + ones * (0x7fu - last);
-        if (reached & ~passed & top_bits)
-            break;
+        uint64_t found = reached & ~passed & top_bits;
+        if (found)
+            return from + (size_t)__builtin_ctzll(found) / 8;
     }
     while (from < trace->count && (uint8_t)(category[from] - first) > last - first)
         from++;

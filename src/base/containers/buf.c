@@ -62,10 +62,8 @@ static void *grow_items(void *items, size_t used_bytes, size_t *bytes)
     return larger;
 }
 
-bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size)
+bool pyro_grow_array(void *items_pointer, size_t *capacity, size_t needed, size_t item_size)
 {
-    if (needed <= *capacity)
-        return true;
     size_t wanted = *capacity > SIZE_MAX / 2 ? needed : *capacity * 2;
     if (wanted < 8)
         wanted = 8;

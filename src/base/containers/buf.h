@@ -34,6 +34,10 @@ char *pyro_buf_detach(pyro_buf *buf, size_t *size);
  * Grows an array from *capacity to at least `needed` items of `item_size` bytes. Returns false if
  * memory runs out, and leaves the array unchanged.
  */
-bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size);
+bool pyro_grow_array(void *items_pointer, size_t *capacity, size_t needed, size_t item_size);
+static inline bool pyro_grow(void *items_pointer, size_t *capacity, size_t needed, size_t item_size)
+{
+    return needed <= *capacity || pyro_grow_array(items_pointer, capacity, needed, item_size);
+}
 
 #endif
