@@ -44,11 +44,6 @@ typedef struct subscribers {
  * predict its jumps. */
 enum { BATCH = 256 };
 
-typedef struct batch {
-    size_t count;
-    uint32_t events[BATCH];
-} batch;
-
 typedef struct lane {
     pyro_analysis_context context;
     lane_stage stage;
@@ -63,7 +58,8 @@ typedef struct lane {
     subscribers subscribers[PYRO_EVENT_CATEGORY_COUNT];
     uint32_t categories; /* bits of those that have subscribers */
     uint32_t on_whole_trace; /* bits of analyses that look beyond the requested step and phase */
-    batch batches[MOST_ANALYZERS];
+    uint32_t batches[MOST_ANALYZERS][BATCH];
+    size_t batch_counts[MOST_ANALYZERS]; /* events in each of the batches */
     size_t batch_count; /* events that are in any of them */
     /* Shared under the pool's lock: items of one of the analyses. */
     const pyro_analyzer *item_analyzer;
@@ -148,14 +144,15 @@ static int deliver_batches(lane *lane)
 {
     lane->batch_count = 0;
     for (size_t i = 0; i < lane->count; i++) {
-        batch *batch = &lane->batches[i];
-        for (size_t k = 0; k < batch->count; k++) {
-            int status = lane->analyzers[i]->event(lane->states[i], &lane->context,
-                                                   batch->events[k]);
+        const uint32_t *events = lane->batches[i], *end = events + lane->batch_counts[i];
+        int (*take)(void *, pyro_analysis_context *, uint32_t) = lane->analyzers[i]->event;
+        void *state = lane->states[i];
+        lane->batch_counts[i] = 0;
+        for (; events < end; events++) {
+            int status = take(state, &lane->context, *events);
             if (status != PYRO_OK)
                 return status;
         }
-        batch->count = 0;
     }
     return PYRO_OK;
 }
@@ -189,8 +186,8 @@ static inline void put_into_batches(lane *lane, const subscribers *list, uint32_
     if (!is_wanted)
         takers &= lane->on_whole_trace;
     for (; takers; takers &= takers - 1) {
-        batch *batch = &lane->batches[__builtin_ctz(takers)];
-        batch->events[batch->count++] = event;
+        unsigned taker = (unsigned)__builtin_ctz(takers);
+        lane->batches[taker][lane->batch_counts[taker]++] = event;
     }
     lane->batch_count++;
 }
