@@ -30,6 +30,13 @@ typedef struct pyro_boundary {
     bool is_end;
 } pyro_boundary;
 
+/* Where to look for a time among boundaries: a division of their span into parts of equal length. */
+typedef struct pyro_boundary_index {
+    uint32_t *passed; /* by part: boundaries in the parts before it */
+    size_t parts;
+    unsigned shift; /* of a time since the first boundary, for the part */
+} pyro_boundary_index;
+
 /* Properties that follow from a name. */
 enum {
     PYRO_TRAIT_HOST_KNOWN = 1, /* checked as the name of a host event */
@@ -93,6 +100,7 @@ typedef struct pyro_analysis_context {
     const pyro_boundary *boundaries; /* starts and ends of the windows, in order of time */
     const pyro_boundary *span_boundaries; /* the same of the spans */
     size_t boundary_count;
+    pyro_boundary_index boundary_index, span_boundary_index;
     uint16_t *device_of_track; /* number of a device track's device, counted from 0 */
     size_t device_count;
     pyro_launch_bounds launch_bounds;

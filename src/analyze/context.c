@@ -124,8 +124,36 @@ static int find_owners(pyro_analysis_context *context, const pyro_window *window
     return PYRO_OK;
 }
 
+static size_t part_of(const pyro_boundary_index *index, const pyro_boundary *boundaries,
+                      int64_t time_ns)
+{
+    return (size_t)(((uint64_t)time_ns - (uint64_t)boundaries[0].time_ns) >> index->shift);
+}
+
+/* Every launch and kernel asks for its step, so that a search through all of them takes long. */
+static int index_boundaries(pyro_analysis_context *context, const pyro_boundary *boundaries,
+                            size_t count, pyro_boundary_index *index)
+{
+    enum { PARTS_PER_BOUNDARY = 4, MOST_PARTS = 1 << 16 };
+    size_t passed = 0;
+    index->parts = count < MOST_PARTS / PARTS_PER_BOUNDARY ? count * PARTS_PER_BOUNDARY
+                                                           : MOST_PARTS;
+    index->shift = 0;
+    index->passed = pyro_arena_array(context->scratch, index->parts + 1, sizeof *index->passed);
+    if (!index->passed)
+        return pyro_fail_memory(context->error);
+    while (part_of(index, boundaries, boundaries[count - 1].time_ns) >= index->parts)
+        index->shift++;
+    for (size_t part = 0; part <= index->parts; part++) {
+        while (passed < count && part_of(index, boundaries, boundaries[passed].time_ns) < part)
+            passed++;
+        index->passed[part] = (uint32_t)passed;
+    }
+    return PYRO_OK;
+}
+
 static int make_boundaries(pyro_analysis_context *context, const pyro_window *windows,
-                           const pyro_boundary **out)
+                           const pyro_boundary **out, pyro_boundary_index *index)
 {
     size_t count = context->window_count * 2;
     pyro_boundary *boundaries = pyro_arena_array(context->scratch, count, sizeof *boundaries);
@@ -139,7 +167,8 @@ static int make_boundaries(pyro_analysis_context *context, const pyro_window *wi
     sort_boundaries(boundaries, count);
     *out = boundaries;
     context->boundary_count = count;
-    return find_owners(context, windows, boundaries, count);
+    int status = find_owners(context, windows, boundaries, count);
+    return status == PYRO_OK ? index_boundaries(context, boundaries, count, index) : status;
 }
 
 static int number_devices(pyro_analysis_context *context)
@@ -188,9 +217,11 @@ int pyro_context_prepare(pyro_analysis_context *context)
     if (status == PYRO_OK)
         status = pyro_context_find_spans(context);
     if (status == PYRO_OK)
-        status = make_boundaries(context, context->windows, &context->boundaries);
+        status = make_boundaries(context, context->windows, &context->boundaries,
+                                 &context->boundary_index);
     if (status == PYRO_OK)
-        status = make_boundaries(context, context->spans, &context->span_boundaries);
+        status = make_boundaries(context, context->spans, &context->span_boundaries,
+                                 &context->span_boundary_index);
     if (status == PYRO_OK)
         status = pyro_context_bound_launches(context);
     if (status == PYRO_OK && context->options->step >= 0) {
@@ -217,9 +248,14 @@ bool pyro_context_chooses(const pyro_analysis_context *context, uint32_t event)
                                                  : context->trace->start_ns[event]);
 }
 
-static uint32_t owner_at(const pyro_boundary *boundaries, size_t count, int64_t time_ns)
+static uint32_t owner_at(const pyro_boundary_index *index, const pyro_boundary *boundaries,
+                         size_t count, int64_t time_ns)
 {
-    size_t low = 0, high = count;
+    if (!count || time_ns < boundaries[0].time_ns)
+        return PYRO_NO_EVENT;
+    size_t part = part_of(index, boundaries, time_ns);
+    size_t low = part < index->parts ? index->passed[part] : count;
+    size_t high = part < index->parts ? index->passed[part + 1] : count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (boundaries[middle].time_ns <= time_ns)
@@ -227,20 +263,21 @@ static uint32_t owner_at(const pyro_boundary *boundaries, size_t count, int64_t 
         else
             high = middle;
     }
-    return low ? boundaries[low - 1].owner : PYRO_NO_EVENT;
+    return boundaries[low - 1].owner;
 }
 
 uint32_t pyro_context_window_at(const pyro_analysis_context *context, int64_t time_ns)
 {
-    return context->windows_are_steps
-               ? owner_at(context->boundaries, context->boundary_count, time_ns)
-               : 0;
+    return context->windows_are_steps ? owner_at(&context->boundary_index, context->boundaries,
+                                                 context->boundary_count, time_ns)
+                                      : 0;
 }
 
 uint32_t pyro_context_span_at(const pyro_analysis_context *context, int64_t time_ns)
 {
     return context->windows_are_steps
-               ? owner_at(context->span_boundaries, context->boundary_count, time_ns)
+               ? owner_at(&context->span_boundary_index, context->span_boundaries,
+                          context->boundary_count, time_ns)
                : 0;
 }
 
