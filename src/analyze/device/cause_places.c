@@ -20,8 +20,8 @@ enum { LEAST_SLOTS = 1024 };
 /* The slot of a place, or the free one for it. */
 static inline uint32_t *find_slot(const pyro_cause_places *places, const pyro_place_key *wanted)
 {
-    uint64_t hash = ((uint64_t)wanted->layer << 32 | wanted->name) * 0x9E3779B97F4A7C15u;
-    hash ^= (uint64_t)wanted->sync_name << 16 | wanted->cause << 8 | wanted->phase;
+    uint64_t hash = wanted->place * 0x9E3779B97F4A7C15u;
+    hash ^= wanted->how >> 16 ^ wanted->how;
     /* Names and layers are often numbered alike: a second round separates them. */
     hash = (hash ^ hash >> 32) * 0xD6E8FEB86659FD93u;
     size_t last = places->slot_count - 1, at = (size_t)(hash >> 32) & last;
@@ -90,16 +90,17 @@ static void begin_place(ranked_place *place, const pyro_analysis_context *contex
                         const pyro_place_sum *sum)
 {
     place->order = sum->event;
-    place->row = (pyro_cause_place){.cause = (pyro_cause)sum->key.cause,
-                                    .op = "",
-                                    .layer = "",
-                                    .line = "",
-                                    .sync = pyro_trace_text(context->trace, sum->key.sync_name),
-                                    .phase = (pyro_phase)sum->key.phase,
-                                    .time_ns = sum->time_ns,
-                                    .profiler_ns = sum->profiler_ns,
-                                    .stretches = sum->stretches,
-                                    .sync_event = sum->sync};
+    place->row = (pyro_cause_place){
+        .cause = (pyro_cause)((uint32_t)sum->key.how >> 8),
+        .op = "",
+        .layer = "",
+        .line = "",
+        .sync = pyro_trace_text(context->trace, (uint32_t)(sum->key.how >> 32)),
+        .phase = (pyro_phase)(sum->key.how & 0xff),
+        .time_ns = sum->time_ns,
+        .profiler_ns = sum->profiler_ns,
+        .stretches = sum->stretches,
+        .sync_event = sum->sync};
 }
 
 static bool describe_place(pyro_cause_place *row, pyro_analysis_context *context, uint32_t event)

@@ -5,13 +5,19 @@
 #include "analyze/analyze.h"
 #include "analyze/intervals.h"
 
-/* What tells places apart. */
+/* What tells places apart, in two numbers, because keys are compared for every part. */
 typedef struct pyro_place_key {
-    uint32_t cause;     /* pyro_cause */
-    uint32_t sync_name; /* PYRO_NO_ID: none */
-    uint32_t layer, name;
-    uint32_t phase;
+    uint64_t place; /* the layer, then the name in the lower half */
+    uint64_t
+        how;   /* the waiting call's name (PYRO_NO_ID: none), then pyro_cause << 8 | pyro_phase */
 } pyro_place_key;
+
+static inline pyro_place_key pyro_place_key_make(pyro_cause cause, uint32_t sync_name,
+                                                 uint32_t layer, uint32_t name, uint8_t phase)
+{
+    return (pyro_place_key){(uint64_t)layer << 32 | name,
+                            (uint64_t)sync_name << 32 | (uint32_t)cause << 8 | phase};
+}
 
 typedef struct pyro_place_sum {
     pyro_place_key key;
@@ -59,26 +65,24 @@ static inline pyro_place_key pyro_place_key_of(const pyro_analysis_context *cont
                                                const pyro_lost_part *part)
 {
     const pyro_joins *joins = context->joins;
-    uint32_t event = part->event;
-    pyro_place_key key = {part->cause, PYRO_NO_ID, PYRO_NO_LAYER, PYRO_NO_ID, 0};
+    const uint32_t *names = context->trace->name;
+    uint32_t event = part->event, layer = PYRO_NO_LAYER, name = PYRO_NO_ID;
+    uint8_t phase = 0;
     if (event != PYRO_NO_EVENT) {
         uint32_t call = joins->call[event];
-        key.layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
-        key.name = context->trace->name[pyro_named_event(context, event)];
-        key.phase = joins->phase[event];
+        layer = call == PYRO_NO_LAYER ? PYRO_NO_LAYER : joins->calls[call].layer;
+        name = names[pyro_named_event(context, event)];
+        phase = joins->phase[event];
     }
-    if (part->sync != PYRO_NO_EVENT)
-        key.sync_name = context->trace->name[part->sync];
-    return key;
+    return pyro_place_key_make(part->cause,
+                               part->sync == PYRO_NO_EVENT ? PYRO_NO_ID : names[part->sync], layer,
+                               name, phase);
 }
 
-/* Without a jump for each member, because any of them may differ. */
+/* Without a jump for each half, because either may differ. */
 static inline bool pyro_is_sum_of(const pyro_place_sum *sum, const pyro_place_key *wanted)
 {
-    const pyro_place_key *key = &sum->key;
-    return !((key->cause ^ wanted->cause) | (key->name ^ wanted->name) |
-             (key->layer ^ wanted->layer) | (key->sync_name ^ wanted->sync_name) |
-             (key->phase ^ wanted->phase));
+    return !((sum->key.place ^ wanted->place) | (sum->key.how ^ wanted->how));
 }
 
 /* Index of a place's sum plus 1, created if missing; 0 when memory is out. */
