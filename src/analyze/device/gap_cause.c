@@ -54,10 +54,10 @@ static suspect *add_suspect(search *search, uint64_t key)
     return &search->suspects[search->count++];
 }
 
-/* The suspect with a key, created if missing; NULL when memory is out. */
-static suspect *find_suspect(search *search, uint64_t key)
+/* The suspect with a key, created if missing, which is not in the first slot for it; NULL when memory
+ * is out. */
+static suspect *find_far(search *search, uint64_t key, uint32_t slot)
 {
-    uint32_t slot = (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
     for (; search->slots[slot]; slot = (slot + 1) % SLOTS)
         if (search->suspects[search->slots[slot] - 1].key == key)
             return &search->suspects[search->slots[slot] - 1];
@@ -71,6 +71,15 @@ static suspect *find_suspect(search *search, uint64_t key)
         return &search->suspects[index];
     return pyro_map_put(&search->by_key, key, (uint32_t)search->count) ? add_suspect(search, key)
                                                                        : NULL;
+}
+
+static inline suspect *find_suspect(search *search, uint64_t key)
+{
+    uint32_t slot = (uint32_t)((key ^ key >> 32) * 0x9E3779B97F4A7C15u >> 32) % SLOTS;
+    uint16_t number = search->slots[slot];
+    if (number && search->suspects[number - 1].key == key)
+        return &search->suspects[number - 1];
+    return find_far(search, key, slot);
 }
 
 static int blame(search *search, uint32_t event, int64_t duration_ns)
