@@ -19,6 +19,7 @@
 /* Deeper nests of ops than this are not followed to their outermost. */
 enum { DEEPEST_NEST = 1000, CANCELLED = UINT32_MAX - 1 };
 
+/* What calls of all shapes add to alike stands in rows by shapes only, until sum_names(). */
 typedef struct op_row {
     uint32_t name, dims;
     uint32_t by_name; /* of a row by shapes: its row by name */
@@ -171,8 +172,8 @@ static int add_work(ops_state *state, pyro_analysis_context *context, uint32_t e
     for (int i = 0; i < 2; i++) {
         add_price(&rows[i]->flops, taken.flops);
         add_price(&rows[i]->bytes, taken.bytes);
-        rows[i]->host_work_ns += taken.flops >= 0 ? trace->duration_ns[event] : 0;
     }
+    rows[0]->host_work_ns += taken.flops >= 0 ? trace->duration_ns[event] : 0;
     if (taken.flops > 0)
         add_peak_time(context, rows, taken.donor == PYRO_NO_EVENT ? event : taken.donor,
                       taken.flops);
@@ -185,18 +186,17 @@ static int add_work(ops_state *state, pyro_analysis_context *context, uint32_t e
     for (int i = 0; i < 2; i++) {
         donors[i]->flops -= taken.flops > 0 ? taken.flops : 0;
         donors[i]->bytes -= taken.bytes > 0 ? taken.bytes : 0;
-        donors[i]->host_work_ns -= trace->duration_ns[event];
     }
+    donors[0]->host_work_ns -= trace->duration_ns[event];
     return PYRO_OK;
 }
 
-static void add_dtype(const pyro_analysis_context *context, uint32_t detail, op_row *rows[2])
+static void add_dtype(const pyro_analysis_context *context, uint32_t detail, op_row *row)
 {
     uint8_t dtype = detail == PYRO_NO_ID ? (uint8_t)PYRO_DTYPE_UNKNOWN
                                          : pyro_context_op_kind(context, detail)->dtype;
     if (dtype != PYRO_DTYPE_UNKNOWN)
-        for (int i = 0; i < 2; i++)
-            rows[i]->dtypes |= UINT64_C(1) << dtype;
+        row->dtypes |= UINT64_C(1) << dtype;
 }
 
 static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t event)
@@ -208,14 +208,13 @@ static int add_op(ops_state *state, pyro_analysis_context *context, uint32_t eve
         return pyro_fail_memory(context->error);
     find_same_around(context, event, &is_inside[1], &is_inside[0]);
     int64_t duration = trace->duration_ns[event];
-    for (int i = 0; i < 2; i++) {
-        rows[i]->calls++;
-        rows[i]->host_self_ns += duration;
-        rows[i]->host_by_phase[context->joins->phase[event]] += duration;
+    rows[0]->calls++;
+    rows[0]->host_self_ns += duration;
+    rows[0]->host_by_phase[context->joins->phase[event]] += duration;
+    for (int i = 0; i < 2; i++)
         if (!is_inside[i])
             rows[i]->host_total_ns += duration;
-    }
-    add_dtype(context, trace->detail[event], rows);
+    add_dtype(context, trace->detail[event], rows[0]);
     return add_work(state, context, event, rows);
 }
 
@@ -238,10 +237,8 @@ static int take_from_holder(ops_state *state, pyro_analysis_context *context, ui
         return PYRO_OK;
     if (!find_rows(state, context, holder, rows))
         return pyro_fail_memory(context->error);
-    for (int i = 0; i < 2; i++) {
-        rows[i]->host_self_ns -= trace->duration_ns[event];
-        rows[i]->host_by_phase[context->joins->phase[holder]] -= trace->duration_ns[event];
-    }
+    rows[0]->host_self_ns -= trace->duration_ns[event];
+    rows[0]->host_by_phase[context->joins->phase[holder]] -= trace->duration_ns[event];
     uint8_t bit = (uint8_t)(1 << (holder & 7)), *seen = &state->has_child[holder >> 3];
     uint8_t *only = &state->has_only_child[holder >> 3];
     bool is_first = !(*seen & bit);
@@ -269,13 +266,13 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
         op_row *rows[2];
         if (!find_rows(state, context, op, rows))
             return pyro_fail_memory(context->error);
+        if (depth == 0) {
+            rows[0]->device_self_ns += duration;
+            rows[0]->device_by_phase[context->joins->phase[event]] += duration;
+        }
+        if (op == worker)
+            rows[0]->device_work_ns += duration;
         for (int i = 0; i < 2; i++) {
-            if (depth == 0)
-                rows[i]->device_self_ns += duration;
-            if (depth == 0)
-                rows[i]->device_by_phase[context->joins->phase[event]] += duration;
-            if (op == worker)
-                rows[i]->device_work_ns += duration;
             if (rows[i]->stamp != stamp)
                 rows[i]->device_total_ns += duration;
             rows[i]->stamp = stamp;
@@ -316,9 +313,27 @@ static int merge_only_children(ops_state *state, pyro_analysis_context *context)
         if (!find_rows(state, context, event, rows))
             return pyro_fail_memory(context->error);
         rows[0]->calls--;
-        rows[1]->calls--;
     }
     return PYRO_OK;
+}
+
+/* Adds up the rows by name, as far as calls of all shapes count alike. */
+static void sum_names(ops_state *state)
+{
+    for (size_t i = 0; i < state->shapes.count; i++) {
+        const op_row *row = &state->shapes.rows[i];
+        op_row *name = &state->names.rows[row->by_name];
+        name->calls += row->calls;
+        name->host_self_ns += row->host_self_ns;
+        name->device_self_ns += row->device_self_ns;
+        name->host_work_ns += row->host_work_ns;
+        name->device_work_ns += row->device_work_ns;
+        name->dtypes |= row->dtypes;
+        for (int phase = 0; phase < PYRO_PHASE_COUNT; phase++) {
+            name->host_by_phase[phase] += row->host_by_phase[phase];
+            name->device_by_phase[phase] += row->device_by_phase[phase];
+        }
+    }
 }
 
 /* What the chip needs of the time of each op's work: calls with equal shapes need the same. */
@@ -444,6 +459,7 @@ static int finish_ops(void *data, pyro_analysis_context *context)
     ops_state *state = data;
     pyro_analysis *result = context->result;
     int status = merge_only_children(state, context);
+    sum_names(state);
     find_least(state, context);
     if (status == PYRO_OK)
         status = publish(context, &state->names, false, &result->ops, &result->op_count);
