@@ -543,7 +543,7 @@ static bool store_thread_name(pyro_kineto_scanner *scanner)
     return true;
 }
 
-bool pyro_kineto_store(pyro_kineto_scanner *scanner)
+static bool store_any(pyro_kineto_scanner *scanner)
 {
     pyro_kineto_event *event = &scanner->event;
     if (event->defects)
@@ -574,4 +574,14 @@ bool pyro_kineto_store(pyro_kineto_scanner *scanner)
     default:
         return true;
     }
+}
+
+/* Most events are complete ones of a category that traces have too. */
+bool pyro_kineto_store(pyro_kineto_scanner *scanner)
+{
+    const pyro_kineto_event *event = &scanner->event;
+    if (event->phase != 'X' || event->defects || event->category >= PYRO_EVENT_CATEGORY_COUNT)
+        return store_any(scanner);
+    scanner->out->file_events++;
+    return store_row(scanner, event->category);
 }
