@@ -31,8 +31,8 @@ enum { PYRO_RECENT_EVENTS = 256 };
 
 /* Where the time of an event went last. */
 typedef struct pyro_recent_event {
-    uint32_t event, sync;
-    uint32_t cause;
+    uint64_t how; /* the waiting call, then pyro_cause */
+    uint32_t event;
     uint32_t sum; /* index plus 1; 0: none */
 } pyro_recent_event;
 
@@ -110,11 +110,12 @@ static inline bool pyro_cause_places_add(pyro_cause_places *places,
                                          const pyro_lost_part *part)
 {
     pyro_recent_event *recent = &places->recent_events[part->event % PYRO_RECENT_EVENTS];
-    if (recent->event != part->event || recent->cause != (uint32_t)part->cause ||
-        recent->sync != part->sync || !recent->sum) {
-        uint32_t found = pyro_cause_places_find_next(places, context, part);
-        *recent = (pyro_recent_event){part->event, part->sync, part->cause, found};
-        if (!found)
+    uint64_t how = (uint64_t)part->sync << 32 | (uint32_t)part->cause;
+    if (recent->event != part->event || recent->how != how || !recent->sum) {
+        recent->event = part->event;
+        recent->how = how;
+        recent->sum = pyro_cause_places_find_next(places, context, part);
+        if (!recent->sum)
             return false;
     }
     pyro_place_sum *sum = &places->sums[recent->sum - 1];
