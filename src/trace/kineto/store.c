@@ -543,7 +543,8 @@ static bool store_thread_name(pyro_kineto_scanner *scanner)
     return true;
 }
 
-static bool store_any(pyro_kineto_scanner *scanner)
+/* Not inline: what the rare kinds of events need would cost all events. */
+__attribute__((noinline)) static bool store_any(pyro_kineto_scanner *scanner)
 {
     pyro_kineto_event *event = &scanner->event;
     if (event->defects)
