@@ -160,6 +160,10 @@ static const char *skip_plain_words(const char *at, const char *end)
 static size_t plain_length(const char *text, size_t length)
 {
     const char *at = skip_plain_words(text, text + length), *end = text + length;
+    /* The last word may overlap the one before it. */
+    if (at < end && length >= sizeof(uint64_t) && end - at < (ptrdiff_t)sizeof(uint64_t) &&
+        skip_plain_words(end - sizeof(uint64_t), end) == end)
+        return length;
     while (at < end && is_plain((unsigned char)*at))
         at++;
     return (size_t)(at - text);
