@@ -12,26 +12,34 @@
 /* Deeper chains of frames than any interpreter allows are not followed to their end. */
 #define DEEPEST_CHAIN 1000
 
+typedef struct time_span {
+    int64_t start_ns, end_ns;
+} time_span;
+
+static inline void widen(time_span *span, int64_t start_ns, int64_t end_ns)
+{
+    span->start_ns = start_ns < span->start_ns ? start_ns : span->start_ns;
+    span->end_ns = end_ns > span->end_ns ? end_ns : span->end_ns;
+}
+
 /* The span goes from the first to the last host event or device work; marks do not extend it. */
 static void measure_span(pyro_analysis_context *context)
 {
     const pyro_trace *trace = context->trace;
-    int64_t start[2] = {INT64_MAX, INT64_MAX}, end[2] = {INT64_MIN, INT64_MIN};
+    time_span work = {INT64_MAX, INT64_MIN}, marks = work;
     for (size_t i = 0; i < trace->count; i++) {
         uint8_t category = trace->category[i];
-        int is_mark = category > PYRO_EVENT_MEMSET;
-        int64_t event_end = pyro_event_end_ns(trace, i);
         context->category_count[category]++;
-        if (trace->start_ns[i] < start[is_mark])
-            start[is_mark] = trace->start_ns[i];
-        if (event_end > end[is_mark])
-            end[is_mark] = event_end;
+        if (category <= PYRO_EVENT_MEMSET)
+            widen(&work, trace->start_ns[i], pyro_event_end_ns(trace, i));
+        else
+            widen(&marks, trace->start_ns[i], pyro_event_end_ns(trace, i));
     }
-    int use = start[0] <= end[0] ? 0 : 1;
-    if (start[use] > end[use])
+    time_span span = work.start_ns <= work.end_ns ? work : marks;
+    if (span.start_ns > span.end_ns)
         return;
-    context->result->start_ns = start[use];
-    context->result->span_ns = end[use] - start[use];
+    context->result->start_ns = span.start_ns;
+    context->result->span_ns = span.end_ns - span.start_ns;
 }
 
 /* Ranges that are steps are no ops, even where the trace holds them as ops. */

@@ -33,14 +33,16 @@ static uint8_t kind_of_name(const char *name)
     return OTHER;
 }
 
-static uint8_t kind_of(pyro_defect_facts *facts, const pyro_trace *trace, uint32_t event)
+static uint8_t find_kind(pyro_defect_facts *facts, const pyro_trace *trace, uint32_t name)
+{
+    return facts->name_kinds[name] = kind_of_name(pyro_trace_text(trace, name));
+}
+
+static inline uint8_t kind_of(pyro_defect_facts *facts, const pyro_trace *trace, uint32_t event)
 {
     uint32_t name = trace->name[event];
-    if (name == PYRO_NO_ID)
-        return OTHER;
-    if (facts->name_kinds[name] == UNSEEN)
-        facts->name_kinds[name] = kind_of_name(pyro_trace_text(trace, name));
-    return facts->name_kinds[name];
+    uint8_t known = name == PYRO_NO_ID ? (uint8_t)OTHER : facts->name_kinds[name];
+    return known == UNSEEN ? find_kind(facts, trace, name) : known;
 }
 
 bool pyro_defects_begin(pyro_defect_facts *facts, const pyro_analysis_context *context)

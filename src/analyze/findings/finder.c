@@ -107,13 +107,6 @@ bool pyro_finder_wants(const pyro_finder *finder, uint32_t event)
     return pyro_context_window_at(context, time_ns) != PYRO_NO_EVENT;
 }
 
-bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op)
-{
-    const pyro_joins *joins = finder->context->joins;
-    uint32_t parent = joins->parent[op];
-    return parent == PYRO_NO_EVENT || joins->op[parent] == PYRO_NO_EVENT;
-}
-
 uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op)
 {
     const pyro_joins *joins = finder->context->joins;

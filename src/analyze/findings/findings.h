@@ -166,7 +166,12 @@ bool pyro_finder_wants(const pyro_finder *finder, uint32_t event);
 /* Whether the work is the host's. Ops of a device whose work is missing only launch it. */
 bool pyro_finder_runs_on_host(const pyro_finder *finder);
 /* True when no op encloses the op. */
-bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op);
+static inline bool pyro_finder_is_outermost(const pyro_finder *finder, uint32_t op)
+{
+    const pyro_joins *joins = finder->context->joins;
+    uint32_t parent = joins->parent[op];
+    return parent == PYRO_NO_EVENT || joins->op[parent] == PYRO_NO_EVENT;
+}
 uint32_t pyro_finder_outermost(const pyro_finder *finder, uint32_t op);
 /* Where a host event is in the program: its source line, else its layer, else its op. */
 const char *pyro_finder_place(pyro_finder *finder, uint32_t event);
