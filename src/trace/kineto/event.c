@@ -79,6 +79,10 @@ static inline const char *scan_name(pyro_kineto_scanner *scanner, const char *at
     at = pyro_kineto_text(scanner, at, pyro_kineto_guess(scanner, *last, category),
                           &scanner->event.name);
     *last = *last << NAME_SHIFT ^ scanner->event.name * UINT32_C(0x9e3779b1);
+    /* The entry of the name that will be guessed next is not in the nearest cache. */
+    uint32_t next = *pyro_kineto_guess(scanner, *last, category);
+    if (next != PYRO_NO_ID)
+        __builtin_prefetch(&scanner->names->entries[next]);
     return at;
 }
 
