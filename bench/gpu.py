@@ -11,7 +11,8 @@ rounds. The time of several calls is their lower quartile, which other programs 
 rounds come after all others, with their own control. The floors are CUPTI's records of kernels
 alone, dropped unread, and empty RecordFunction callbacks with inputs. The "hooks floor" adds to
 kernels what attribution to layers needs at least, all of it empty: callbacks of launches, and a
-hook of module calls.
+hook of module calls. The "times floor" also notes both times of every launch and module call, in a
+line of memory each, and nothing else: not which layer it was.
 
 Part ladder: the same rounds with one step more per variant (gpu_ladder.py). Part launches: the same
 steps for small kernels in a row.
@@ -99,9 +100,10 @@ def build_module_call_floor():
 
 
 @contextlib.contextmanager
-def empty_hooks(cupti, module_calls):
-    with gpu_ladder.cupti(cupti, gpu_ladder.KERNELS | gpu_ladder.LAUNCHES):
-        module_calls.floor_set(torch.nn.Module._call_impl, 1)
+def hooks(cupti, module_calls, notes_times=False):
+    notes = gpu_ladder.NOTES if notes_times else 0
+    with gpu_ladder.cupti(cupti, gpu_ladder.KERNELS | gpu_ladder.LAUNCHES | notes):
+        module_calls.floor_set(torch.nn.Module._call_impl, 2 if notes_times else 1)
         try:
             yield
         finally:
@@ -124,7 +126,8 @@ def our_ways():
         "bare again": contextlib.nullcontext,
         "kernel floor": lambda: gpu_ladder.cupti(cupti, gpu_ladder.KERNELS),
         "both floors": lambda: gpu_ladder.cupti_and_ops(cupti, gpu_ladder.KERNELS, record_function),
-        "hooks floor": lambda: empty_hooks(cupti, module_calls),
+        "hooks floor": lambda: hooks(cupti, module_calls),
+        "times floor": lambda: hooks(cupti, module_calls, notes_times=True),
         "layers and kernels": lambda: captured("layers", "devices"),
         "everything": lambda: captured(*FULL),
         "everything but memsets": lambda: captured(*FULL, records=(0,)),
@@ -206,7 +209,8 @@ def report_ours(name, ours):
     for way, floor, limit in (
         ("layers and kernels", "kernel floor", 0.03),
         ("hooks floor", "kernel floor", None),
-        ("layers and kernels", "hooks floor", None),
+        ("times floor", "kernel floor", None),
+        ("layers and kernels", "times floor", None),
         ("everything", "both floors", 0.06),
         ("everything but memsets", "both floors", 0.06),
         ("everything, all records", "both floors", 0.06),

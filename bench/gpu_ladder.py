@@ -16,7 +16,9 @@ import torch.nn as nn
 
 from pyrometer._testing import core, observer_build, observers
 
-KERNELS, COPIES, SYNCHRONIZATIONS, OVERHEADS, LAUNCHES, CALLS = (1 << bit for bit in range(6))
+KERNELS, COPIES, SYNCHRONIZATIONS, OVERHEADS, LAUNCHES, CALLS, NOTES = (
+    1 << bit for bit in range(7)
+)
 CUPTI_STEPS = (
     ("kernels", KERNELS),
     ("+ copies and memsets", COPIES),

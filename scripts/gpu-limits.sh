@@ -27,7 +27,7 @@ case $part in
     ;;
 3)
     scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 600 --seconds 125 \
-        --their-seconds 26 --ways "hooks floor+layers and kernels+everything+everything but memsets" \
+        --their-seconds 26 --ways "hooks floor+times floor+layers and kernels+everything+everything but memsets" \
         --json "$folder/floors.json"
     ;;
 *)

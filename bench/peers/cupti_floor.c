@@ -1,8 +1,10 @@
 /*
  * What recording with CUPTI costs before anything is done with it: activity records whose buffers
- * are dropped unread, and callbacks that return at once. Records of kernels alone are the least that
- * recording kernels costs. For bench/gpu.py.
+ * are dropped unread, and callbacks that return at once, or that only note both times of a launch.
+ * Records of kernels alone are the least that recording kernels costs. For bench/gpu.py.
  */
+#include "notes.h"
+
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,7 +15,15 @@
 enum { BUFFER_BYTES = 8 << 20, MOST_IDS = 1536 };
 
 /* What is switched on; each is a bit. */
-enum { KERNELS = 1, COPIES = 2, SYNCHRONIZATIONS = 4, OVERHEADS = 8, LAUNCHES = 16, CALLS = 32 };
+enum {
+    KERNELS = 1,
+    COPIES = 2,
+    SYNCHRONIZATIONS = 4,
+    OVERHEADS = 8,
+    LAUNCHES = 16,
+    CALLS = 32,
+    NOTES = 64 /* callbacks note times */
+};
 
 static int (*enable)(int), (*disable)(int), (*flush)(uint32_t);
 static int (*register_buffers)(void *, void *);
@@ -21,6 +31,7 @@ static int (*subscribe)(void **, void *, void *), (*unsubscribe)(void *);
 static int (*enable_callback)(uint32_t, void *, int, uint32_t);
 static int (*callback_name)(int, uint32_t, const char **);
 static void *subscriber;
+static note_memory notes;
 
 static const struct function {
     void *pointer;
@@ -83,6 +94,27 @@ static void called(void *user, int domain, uint32_t id, const void *data)
     (void)data;
 }
 
+/* The least that a record of a launch takes: two times and a line of memory. */
+static void noted(void *user, int domain, uint32_t id, const void *data)
+{
+    static __thread uint64_t begun __attribute__((tls_model("initial-exec")));
+    const struct {
+        uint32_t site;
+        const void *others[7];
+        uint32_t correlation;
+    } *call = data;
+    (void)user;
+    if (call->site == 0) {
+        begun = notes_time();
+        return;
+    }
+    note *note = notes_next(&notes);
+    note->end = notes_time();
+    note->begin = begun;
+    note->what = (uint64_t)domain << 32 | id;
+    note->number = call->correlation;
+}
+
 EXPORT int floor_load(const char *path)
 {
     void *library = dlopen(path, RTLD_LAZY);
@@ -92,12 +124,12 @@ EXPORT int floor_load(const char *path)
             return 1;
         memcpy(functions[i].pointer, &found, sizeof found);
     }
-    return !library;
+    return !library || notes_begin(&notes);
 }
 
 static int enable_calls(int what)
 {
-    int result = subscribe(&subscriber, (void *)called, NULL);
+    int result = subscribe(&subscriber, what & NOTES ? (void *)noted : (void *)called, NULL);
     for (int domain = 1; !result && domain <= 2; domain++) {
         for (uint32_t id = 1; id < MOST_IDS; id++) {
             const char *name = NULL;
