@@ -254,7 +254,7 @@ def share_of_overhead(ours, theirs):
 
 
 def chosen_ways(table, options):
-    """Those that the user names, separated by +, with the control and what they are compared with."""
+    """Those that the user names, separated by +, the control, and what they are compared with."""
     named = set(options.ways.split("+")) if options.ways else set(table)
     wanted = named | {"bare again", "kernel floor"}
     if any(way.startswith("everything") for way in named):
