@@ -71,6 +71,15 @@ static inline void note_unexpected(const module_slot *called)
     slot_at(core_modules.slot_before)->second = (uint32_t)(called - core_modules.slots);
 }
 
+/* A known module that was not expected; NULL if it is not known. */
+static __attribute__((noinline, cold)) module_slot *find_unexpected(const PyObject *module)
+{
+    module_slot *found = module_find_slot(module);
+    if (found)
+        note_unexpected(found);
+    return found;
+}
+
 static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
                                                         const layer_call *caller,
                                                         uint32_t generation)
@@ -291,9 +300,10 @@ static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
 }
 
 /* All calls that observe_call() does not handle. */
-static __attribute__((noinline)) PyObject *observe_other(PyObject *function,
-                                                         PyObject *const *arguments,
-                                                         size_t count_and_flag, PyObject *names)
+static __attribute__((noinline, cold)) PyObject *observe_other(PyObject *function,
+                                                               PyObject *const *arguments,
+                                                               size_t count_and_flag,
+                                                               PyObject *names)
 {
     if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
         return hook.original(function, arguments, count_and_flag, names);
@@ -359,6 +369,13 @@ static inline bool begin_known(module_slot *known, uint32_t generation, const vo
     return has_room;
 }
 
+/* Ends a span that was lost or closed, or whose call raised. */
+static __attribute__((noinline, cold)) void end_other(const void *key, bool raised,
+                                                      uint32_t generation)
+{
+    end_layer(key, raised, generation, 0, NULL);
+}
+
 static inline void end_known(uint32_t generation, const void *key, bool raised)
 {
     uint64_t now = pyro_counter();
@@ -374,7 +391,7 @@ static inline void end_known(uint32_t generation, const void *key, bool raised)
     if (thread)
         leave_fast(thread, busy);
     if (__builtin_expect(!is_plain, 0))
-        end_layer(key, raised, generation, 0, NULL);
+        end_other(key, raised, generation);
 }
 
 /* Whether nothing but a span is to be recorded of a call. */
@@ -395,11 +412,10 @@ observe_known(PyObject *function, PyObject *const *arguments, size_t count_and_f
 {
     layer_call outer = thread_state.call;
     module_slot *known = slot_at(core_modules.expected);
-    if (known->module != arguments[0]) {
-        known = module_find_slot(arguments[0]);
+    if (__builtin_expect(known->module != arguments[0], 0)) {
+        known = find_unexpected(arguments[0]);
         if (!known)
             return observe_other(function, arguments, count_and_flag, names);
-        note_unexpected(known);
     }
     layer_call inner = {arguments[0], outer.root, known->id, generation};
     if (__builtin_expect(known->generation != generation || known->parent != outer.id ||
