@@ -283,8 +283,8 @@ static bool attribute(annotations *all, uint32_t event, const pyro_kernel_detail
         return false;
     pyro_graph_attribute(joins, event, node->call, node->phase);
     joins->graphs.kernels[PYRO_GRAPH_BY_ANNOTATION]++;
-    joins->graphs.time_ns[PYRO_GRAPH_BY_ANNOTATION] +=
-        all->graphs->state->trace->duration_ns[event];
+    pyro_join_add_ns(&joins->graphs.time_ns[PYRO_GRAPH_BY_ANNOTATION],
+                     all->graphs->state->trace->duration_ns[event]);
     return true;
 }
 

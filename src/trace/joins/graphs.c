@@ -169,7 +169,7 @@ static void apply(pyro_graphs *graphs, const pyro_graph_replay *replay, const ui
         pyro_graph_attribute(joins, work, joins->call[from], joins->phase[from]);
         graphs->is_done[replay->first + i] = true;
         joins->graphs.kernels[source]++;
-        joins->graphs.time_ns[source] += graphs->state->trace->duration_ns[work];
+        pyro_join_add_ns(&joins->graphs.time_ns[source], graphs->state->trace->duration_ns[work]);
     }
 }
 
