@@ -71,7 +71,7 @@ static inline void note_unexpected(const module_slot *called)
     slot_at(core_modules.slot_before)->second = (uint32_t)(called - core_modules.slots);
 }
 
-/* A known module that was not expected; NULL if it is not known. */
+/* A module that was not expected; NULL if the table lacks it. */
 static __attribute__((noinline, cold)) module_slot *find_unexpected(const PyObject *module)
 {
     module_slot *found = module_find_slot(module);
