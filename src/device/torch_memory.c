@@ -4,7 +4,6 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -27,13 +26,13 @@ typedef void (*out_of_memory_fn)(int64_t bytes, size_t allocated, size_t reserve
 /* Set once per process, before the functions are replaced. */
 static usage_fn original_usage;
 static out_of_memory_fn original_out_of_memory;
-static pyro_torch_memory_fn watching, watching_usage;
+static pyro_torch_memory_fn watching;
 static bool is_usage_ignored;
 
 static __attribute__((hot, noinline)) void
 tell_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, c10_device device)
 {
-    pyro_torch_memory_fn watcher = __atomic_load_n(&watching_usage, __ATOMIC_ACQUIRE);
+    pyro_torch_memory_fn watcher = __atomic_load_n(&watching, __ATOMIC_ACQUIRE);
     if (watcher)
         watcher(&(pyro_torch_memory){.address = (uint64_t)(uintptr_t)address,
                                      .bytes = bytes,
@@ -48,7 +47,8 @@ tell_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, c10_
 static __attribute__((hot)) void on_usage(void *address, int64_t bytes, size_t allocated,
                                           size_t reserved, c10_device device)
 {
-    if (__atomic_load_n(&watching_usage, __ATOMIC_RELAXED))
+    if (__atomic_load_n(&watching, __ATOMIC_RELAXED) &&
+        !__atomic_load_n(&is_usage_ignored, __ATOMIC_RELAXED))
         tell_usage(address, bytes, allocated, reserved, device);
     else
         original_usage(address, bytes, allocated, reserved, device);
@@ -186,30 +186,16 @@ static bool install(void)
     return replace_import(&allocator, USAGE, replacement);
 }
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards the functions below */
-
-static void set_watcher(pyro_torch_memory_fn watcher)
-{
-    __atomic_store_n(&watching, watcher, __ATOMIC_RELEASE);
-    __atomic_store_n(&watching_usage, is_usage_ignored ? NULL : watcher, __ATOMIC_RELEASE);
-}
-
 bool pyro_torch_memory_watch(pyro_torch_memory_fn watcher)
 {
     static bool is_installed;
-    pthread_mutex_lock(&lock);
     if (!is_installed && watcher)
         is_installed = install();
-    set_watcher(is_installed ? watcher : NULL);
-    bool is_watching = is_installed;
-    pthread_mutex_unlock(&lock);
-    return is_watching;
+    __atomic_store_n(&watching, is_installed ? watcher : NULL, __ATOMIC_RELEASE);
+    return is_installed;
 }
 
 void pyro_torch_memory_want_usage(bool wanted)
 {
-    pthread_mutex_lock(&lock);
-    is_usage_ignored = !wanted;
-    set_watcher(watching);
-    pthread_mutex_unlock(&lock);
+    __atomic_store_n(&is_usage_ignored, !wanted, __ATOMIC_RELAXED);
 }
