@@ -5,7 +5,6 @@
  */
 #include "capture/session.h"
 
-#include "base/every_event.h"
 #include "device/collector.h"
 #include "device/torch_memory.h"
 
@@ -26,17 +25,16 @@ _Static_assert((int)PYRO_DEVICE_OVERHEAD == (int)PYRO_WORK_OVERHEAD &&
 
 #define CALL_SLOTS ((uint32_t)1 << 18)
 
-/* Which calls are recorded. Work arrives later than its call, maybe in another session. What every
- * launch reads is one cache line. */
+/* Which calls are recorded. Work arrives later than its call, maybe in another session. */
 static struct recorded_calls {
-    _Alignas(64) uint32_t generation; /* of the session */
-    uint32_t first;                   /* correlation of its first call; 0: none yet */
+    uint32_t generation; /* of the session */
+    uint32_t first;      /* correlation of its first call; 0: none yet */
     uint32_t are_for_passes;
     uint32_t plain_generation; /* the same, if record_launch() needs nothing else; or 0 */
     /* Of each call the id of its name and, above, kind and scope of its records; 0: not known in
      * this session. A lookup by text costs as much as the rest of a record. */
     uint64_t heads[PYRO_MOST_CALL_NUMBERS];
-} calls PYRO_EVERY_EVENT;
+} calls;
 
 /* Which calls belong to passes. */
 static uint32_t pass_calls[CALL_SLOTS];
@@ -142,24 +140,30 @@ static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
     return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
-/* True if record_launch() may report what follows: not for passes, whose calls must be known before
- * their work arrives. */
-static __attribute__((cold)) bool begin_call(const pyro_device_call *call, uint32_t correlation,
-                                             uint64_t begun)
+/* record_launch() may report what follows, but not for passes, whose calls must be known before their
+ * work arrives. */
+static __attribute__((cold)) pyro_launch_kind begin_call(const pyro_device_call *call,
+                                                         uint32_t correlation, uint64_t begun)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
+    pyro_launch_kind kind = {0, 0};
     if (call->controls_profiler) {
         control_window(call);
-        return false;
+        return kind;
     }
     pyro_recorder_thread *thread = api->is_resting ? NULL : enter(api);
     if (!thread)
-        return false;
+        return kind;
     note_call(thread->generation, correlation);
+    uint64_t head = head_of_call(thread, call);
     if (begun >= pyro_the_session.header->first.raw) /* else it is none of this session */
-        begin_span(api, thread, head_of_call(thread, call), correlation, begun);
+        begin_span(api, thread, head, correlation, begun);
+    bool has_name = (uint32_t)head != 0;
+    kind.session = thread->generation;
+    if (has_name && __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED) == kind.session)
+        kind.head = head;
     pyro_recorder_leave(thread);
-    return __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED) == api->generation;
+    return kind;
 }
 
 static __attribute__((cold)) void end_call(const pyro_device_call *call, uint32_t correlation,
@@ -183,33 +187,31 @@ static __attribute__((cold)) void end_call(const pyro_device_call *call, uint32_
 
 /* Small: the program evicts its code from the caches between launches. One record at the end costs
  * less than a span. */
-static __attribute__((hot, aligned(64))) bool record_launch(uint32_t number, uint32_t correlation,
-                                                            uint64_t begun, uint64_t ended)
+static __attribute__((hot, aligned(64))) bool
+record_launch(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended)
 {
     const pyro_recorder_api *api = &pyro_the_recorder_api;
     pyro_recorder_thread *thread = pyro_this_thread;
-    uint32_t generation = __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED);
-    uint64_t head = __atomic_load_n(&calls.heads[number], __ATOMIC_RELAXED);
-    if (__builtin_expect(!thread || generation != thread->generation || api->is_resting || !head ||
-                             thread->next == thread->end,
-                         0))
+    if (__builtin_expect(!thread || api->is_resting || thread->next == thread->end, 0))
         return false;
-    uint32_t busy = thread->busy, word = (uint32_t)(head >> 32);
+    uint32_t busy = thread->busy, word = (uint32_t)(kind.head >> 32);
     __atomic_store_n(&thread->busy, busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool is_open = __builtin_expect(api->generation == generation, 1);
-    if (is_open) {
-        pyro_record *record = thread->next;
-        record->start_raw = begun;
-        record->end_raw = ended;
-        record->sequence = correlation;
-        record->name = (uint32_t)head;
-        memcpy(&record->kind, &word, sizeof word);
-        pyro_record_commit(thread, record);
-        pyro_record_prefetch(record + 2);
+    /* The thread has been in the session of the kind. */
+    if (__builtin_expect(api->generation != kind.session, 0)) {
+        __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+        return false;
     }
+    pyro_record *record = thread->next;
+    record->start_raw = begun;
+    record->end_raw = ended;
+    record->sequence = correlation;
+    record->name = (uint32_t)kind.head;
+    memcpy(&record->kind, &word, sizeof word);
+    pyro_record_commit(thread, record);
+    pyro_record_prefetch(record + 2);
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
-    return is_open;
+    return true;
 }
 
 static void node_added(uint64_t node, uint64_t original)

@@ -1,21 +1,17 @@
 /*
- * The collector on CUPTI: callbacks report calls and graph nodes, activity records report work. A
- * thread of its own asks CUPTI for finished records about once per second, reads them and passes
- * them on, so that the program's threads only swap buffers.
+ * The collector on CUPTI: callbacks report calls and graph nodes (cupti_callbacks.c), activity records
+ * report work. A thread of its own asks CUPTI for finished records about once per second, reads them
+ * and passes them on, so that the program's threads only swap buffers.
  */
 #include "device/collector.h"
 
-#include "base/every_event.h"
 #include "base/thread.h"
 #include "device/activity_buffers.h"
 #include "device/clock_map.h"
 #include "device/cupti.h"
-#include "device/cupti_calls.h"
-#include "device/cupti_failures.h"
+#include "device/cupti_callbacks.h"
 #include "device/cupti_records.h"
 #include "device/kernel_names.h"
-
-#include <pyrometer/capture.h>
 
 #include <pthread.h>
 #include <stdio.h>
@@ -43,19 +39,16 @@ typedef struct collector {
     uint64_t flushes_wanted, flushes_done;
 
     const pyro_device_sink *sink;
-    uint64_t
-        last_node; /* recorder's clock: when a node was added to a graph; 0: none is captured */
     bool is_loaded;
     pyro_cupti cupti;
     pyro_cupti_subscription use;
 
-    pyro_cupti_calls calls;
+    pyro_cupti_callbacks callbacks;
     pyro_activity_buffers buffers;
     pthread_t thread;
 
     /* Used by the collector's thread only, and read by others. */
     pyro_clock_map clock;
-    bool clock_is_proven;
     pyro_kernel_names names;
     uint64_t records, dropped, malformed, clock_error_ns;
     pyro_collector_state state;
@@ -63,16 +56,6 @@ typedef struct collector {
 } collector;
 
 static collector the = {.control = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER};
-
-/* What every launch uses: one cache line. */
-static struct every_launch {
-    _Alignas(64) uint32_t is_on; /* the number of the start, if callbacks are passed on; or 0 */
-    /* The sink's. */
-    bool (*launch)(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended);
-    pyro_launches launches;
-} every PYRO_EVERY_EVENT;
-
-static __thread pyro_calling_thread this_thread __attribute__((tls_model("initial-exec")));
 
 /* With `control`; pyro_collector_look() reads it without. */
 static pyro_collector_state set_state(pyro_collector_state state)
@@ -103,164 +86,6 @@ static void complete_buffer(void *context, uint32_t stream, uint8_t *buffer, siz
     pthread_mutex_unlock(&the.lock);
 }
 
-/* No work of this thread's launch will arrive, which could prove the clock. */
-static void end_without_work(void)
-{
-    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
-    pyro_cupti_launch_ended(&the.calls);
-    this_thread.launch = 0;
-    if (!__atomic_load_n(&the.clock_is_proven, __ATOMIC_RELAXED))
-        __atomic_store_n(&every.launches.wants_times, wanted + 1, __ATOMIC_RELAXED);
-}
-
-static __attribute__((noinline, cold)) void on_resource(uint32_t id,
-                                                        const pyro_cupti_resource *resource)
-{
-    const pyro_cupti_graph *graph = resource->descriptor;
-    uint64_t node = 0, original = 0;
-    if (id != PYRO_CUPTI_NODE_CREATED && id != PYRO_CUPTI_NODE_CLONED)
-        return;
-    if (!graph || !graph->node || !the.cupti.node_id ||
-        the.cupti.node_id(graph->node, &node) != PYRO_CUPTI_SUCCESS)
-        return;
-    if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
-        the.cupti.node_id(graph->original_node, &original);
-    if (id == PYRO_CUPTI_NODE_CREATED && this_thread.launch)
-        end_without_work();
-    /* Nodes are cloned when a captured graph is made executable. */
-    __atomic_store_n(&the.last_node, id == PYRO_CUPTI_NODE_CREATED ? the.sink->now() : 0,
-                     __ATOMIC_RELAXED);
-    the.sink->node_added(node, original);
-}
-
-/* Notes when this thread's launch began, which may prove the device's clock. */
-static __attribute__((noinline, cold)) void keep_time(uint32_t correlation, uint64_t begun)
-{
-    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
-    if (wanted)
-        __atomic_store_n(&every.launches.wants_times, wanted - 1, __ATOMIC_RELAXED);
-    pyro_cupti_launch_keep_time(&the.calls, correlation, begun);
-}
-
-/* The sink learns of the pending launch: something happens in it, or it ends in an unusual way. */
-static void settle_pending(void)
-{
-    pyro_calling_thread *thread = &this_thread;
-    uint32_t correlation = thread->pending;
-    const pyro_device_call *call = NULL;
-    thread->pending = 0;
-    if (correlation && thread->start == __atomic_load_n(&every.is_on, __ATOMIC_RELAXED))
-        call = pyro_cupti_calls_find(&the.calls, pyro_cupti_domain_of_key(thread->keys[0]),
-                                     pyro_cupti_id_of_key(thread->keys[0]));
-    if (call && !the.sink->call_begins(call, correlation, thread->begun))
-        memset(thread->keys, 0, sizeof thread->keys);
-}
-
-static void on_call_begins(const pyro_device_call *call, uint64_t key, uint32_t correlation)
-{
-    uint64_t begun = the.sink->now();
-    if (call->starts_kernels) {
-        pyro_cupti_launch_begins(&every.launches, &this_thread, correlation);
-        if (__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
-            keep_time(correlation, begun);
-    }
-    bool is_plain = the.sink->call_begins(call, correlation, begun);
-    if (call->starts_kernels && is_plain)
-        pyro_cupti_launch_is_plain(&this_thread, key, call->number);
-    else if (call->starts_kernels)
-        memset(this_thread.keys, 0, sizeof this_thread.keys);
-}
-
-static void on_call_ends(const pyro_device_call *call, const pyro_cupti_call *data)
-{
-    pyro_call_outcome outcome = {.failed = data->result && *data->result != 0};
-    if (call->starts_kernels) {
-        outcome.is_captured = !this_thread.launch;
-        if (outcome.failed && this_thread.launch)
-            end_without_work();
-        this_thread.launch = 0;
-    }
-    the.sink->call_ends(call, data->correlation, outcome);
-}
-
-/* What on_callback() does not handle: all but launches, and the first launch of a kind. */
-static __attribute__((noinline, cold)) void on_other(int domain, uint32_t id, const void *data)
-{
-    const pyro_cupti_call *of_call = data;
-    if (!__atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) || !data)
-        return;
-    settle_pending();
-    if (domain == PYRO_CUPTI_RESOURCE) {
-        on_resource(id, data);
-        return;
-    }
-    const pyro_device_call *call = pyro_cupti_calls_find(&the.calls, domain, id);
-    if (!call)
-        return;
-    if (of_call->site == 0)
-        on_call_begins(call, pyro_cupti_call_key(domain, id), of_call->correlation);
-    else
-        on_call_ends(call, of_call);
-}
-
-/* The thread's launch is of its other kind. */
-static inline void swap_kinds(pyro_calling_thread *thread)
-{
-    uint64_t key = thread->keys[0];
-    uint32_t number = thread->numbers[0];
-    thread->keys[0] = thread->keys[1];
-    thread->keys[1] = key;
-    thread->numbers[0] = thread->numbers[1];
-    thread->numbers[1] = number;
-}
-
-/* A launch of the thread's latest kind ends. */
-static __attribute__((hot, noinline)) void on_launch_ends(pyro_calling_thread *thread,
-                                                          const pyro_cupti_call *of_call)
-{
-    uint64_t now = pyro_counter(), key = thread->keys[0];
-    uint32_t pending = thread->pending;
-    if (__builtin_expect(!pending || pending != of_call->correlation || pending != thread->launch ||
-                             !of_call->result || *of_call->result ||
-                             !every.launch(thread->numbers[0], pending, thread->begun, now),
-                         0)) {
-        on_other(pyro_cupti_domain_of_key(key), pyro_cupti_id_of_key(key), of_call);
-        return;
-    }
-    thread->pending = thread->launch = 0;
-}
-
-/* This and on_launch_ends() are small: the program evicts them from the caches between launches. */
-static __attribute__((hot, aligned(64))) void on_callback(void *user, int domain, uint32_t id,
-                                                          const void *data)
-{
-    (void)user;
-    const pyro_cupti_call *of_call = data;
-    uint64_t key = pyro_cupti_call_key(domain, id);
-    pyro_calling_thread *thread = &this_thread;
-    __asm__("" : "+r"(thread)); /* the compiler would compute the address at every use */
-    if (__builtin_expect(thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE), 0)) {
-        on_other(domain, id, data);
-        return;
-    }
-    if (thread->keys[0] != key) {
-        if (__builtin_expect(thread->pending || thread->keys[1] != key, 0)) {
-            on_other(domain, id, data);
-            return;
-        }
-        swap_kinds(thread);
-    }
-    if (thread->pending | of_call->site) {
-        on_launch_ends(thread, of_call);
-        return;
-    }
-    pyro_cupti_count_launch(thread, of_call->correlation);
-    thread->pending = of_call->correlation;
-    thread->begun = pyro_counter();
-    if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
-        keep_time(of_call->correlation, thread->begun);
-}
-
 static bool read_device_clock(void *user, uint64_t *time)
 {
     (void)user;
@@ -286,9 +111,9 @@ static void compare_clocks(void)
  */
 static void prove_clock(const pyro_device_work *work, uint64_t now)
 {
-    if (the.clock_is_proven)
+    if (the.callbacks.is_clock_proven)
         return;
-    uint64_t begun = pyro_cupti_launch_begun(&the.calls, work->correlation);
+    uint64_t begun = pyro_cupti_launch_begun(&the.callbacks.calls, work->correlation);
     uint64_t slack = (uint64_t)(CLOCK_SLACK_NS / the.sink->ns_per_unit());
     if (begun == 0)
         return;
@@ -296,15 +121,14 @@ static void prove_clock(const pyro_device_work *work, uint64_t now)
     bool is_mapped = start + slack >= begun && start <= now + slack;
     bool is_recorders = !is_mapped && work->start >= begun && work->start <= now;
     the.clock.is_recorder_clock |= is_recorders;
-    __atomic_store_n(&the.clock_is_proven, is_mapped || is_recorders, __ATOMIC_RELAXED);
+    __atomic_store_n(&the.callbacks.is_clock_proven, is_mapped || is_recorders, __ATOMIC_RELAXED);
 }
 
 /* Work of other launches than the timed ones has arrived: those may have been added to a graph. */
 static void want_times_again(uint64_t records_before)
 {
-    uint32_t wanted = the.clock_is_proven ? 0 : PYRO_TIMED_LAUNCHES;
-    if (the.clock_is_proven || the.records > records_before)
-        __atomic_store_n(&every.launches.wants_times, wanted, __ATOMIC_RELAXED);
+    if (the.callbacks.is_clock_proven || the.records > records_before)
+        pyro_cupti_callbacks_want_times(!the.callbacks.is_clock_proven);
 }
 
 /* Counters have one writer, and pyro_collector_look as a reader. */
@@ -332,7 +156,7 @@ static void pass_on(pyro_device_work *work, uint64_t now)
     work->end = pyro_clock_map_time(&the.clock, work->end);
     the.sink->work(work);
     if (work->kind == PYRO_WORK_KERNEL || work->graph)
-        pyro_cupti_launch_worked(&the.calls, work->correlation, work->graph);
+        pyro_cupti_launch_worked(&the.callbacks.calls, work->correlation, work->graph);
 }
 
 static void read_buffer(const pyro_activity_buffer *buffer)
@@ -400,7 +224,7 @@ static bool is_due(const struct timespec *time)
  * added a short time ago, and it is not executable yet. */
 static bool may_be_capturing(void)
 {
-    uint64_t last = __atomic_load_n(&the.last_node, __ATOMIC_RELAXED);
+    uint64_t last = __atomic_load_n(&the.callbacks.last_node, __ATOMIC_RELAXED);
     return last && (double)(the.sink->now() - last) * the.sink->ns_per_unit() < QUIET_NS;
 }
 
@@ -454,7 +278,7 @@ static void in_child(void)
 {
     pthread_mutex_init(&the.control, NULL);
     pthread_mutex_init(&the.lock, NULL);
-    every.is_on = 0;
+    pyro_cupti_callbacks_report(false);
     the.has_thread = false;
     the.state = PYRO_COLLECTOR_OFF;
 }
@@ -470,16 +294,9 @@ static bool prepare(void)
     pthread_cond_init(&the.flushed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_atfork(NULL, NULL, in_child);
-    pyro_cupti_calls_begin(&the.calls, &the.cupti, &every.launches);
+    pyro_cupti_callbacks_begin(&the.callbacks, &the.cupti);
     the.is_prepared = pyro_activity_buffers_begin(&the.buffers, AHEAD, PYRO_MOST_ACTIVITY_BUFFERS);
     return the.is_prepared;
-}
-
-static void switch_callbacks(bool enable)
-{
-    pyro_cupti_calls_enable(&the.calls, &the.use, enable);
-    pyro_cupti_enable_callback(&the.use, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CREATED);
-    pyro_cupti_enable_callback(&the.use, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
 }
 
 /* `result`: CUPTI's, or 0. */
@@ -504,10 +321,9 @@ static pyro_collector_state load(void)
 static pyro_collector_state start_collecting(uint32_t more)
 {
     the.clock = (pyro_clock_map){0};
-    the.clock_is_proven = false;
     the.records = the.dropped = the.malformed = 0;
-    pyro_cupti_calls_restart(&the.calls);
-    the.flushes_wanted = the.flushes_done = the.last_node = 0;
+    pyro_cupti_callbacks_restart(&the.callbacks, the.sink);
+    the.flushes_wanted = the.flushes_done = 0;
     the.is_stopping = the.flushes_always = false;
     pyro_kernel_names_begin(&the.names);
     pyro_clock_map_read(&the.clock, the.sink->now, read_device_clock, NULL);
@@ -522,8 +338,8 @@ static pyro_collector_state start_collecting(uint32_t more)
         result = pyro_cupti_enable_kinds(&the.use, &the.cupti, more);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot collect kernels", result);
-    __atomic_store_n(&every.is_on, every.launches.start, __ATOMIC_RELEASE);
-    switch_callbacks(true);
+    pyro_cupti_callbacks_report(true);
+    pyro_cupti_callbacks_enable(&the.callbacks, &the.use, true);
     the.reason[0] = '\0';
     return set_state(PYRO_COLLECTOR_ON);
 }
@@ -543,8 +359,8 @@ static void stop_thread(void)
 
 static void stop_collecting(void)
 {
-    __atomic_store_n(&every.is_on, 0, __ATOMIC_RELEASE);
-    switch_callbacks(false);
+    pyro_cupti_callbacks_report(false);
+    pyro_cupti_callbacks_enable(&the.callbacks, &the.use, false);
     if (the.has_thread)
         flush_and_wait(true);
     pyro_cupti_disable_kinds(&the.use);
@@ -559,7 +375,8 @@ static void stop_collecting(void)
 /* `shares`: with the functions for several subscribers. */
 static pyro_collector_state subscribe(bool shares, uint32_t more)
 {
-    int result = pyro_cupti_subscribe(&the.use, &the.cupti, shares, on_callback);
+    int result = pyro_cupti_subscribe(&the.use, &the.cupti, shares, pyro_cupti_on_callback,
+                                      &the.callbacks);
     if (result != PYRO_CUPTI_SUCCESS)
         return fail_with("cannot subscribe", result);
     pyro_collector_state state = start_collecting(more);
@@ -574,7 +391,6 @@ pyro_collector_state pyro_collector_start(const pyro_device_sink *sink, uint32_t
     pyro_collector_state state = the.state;
     if (state != PYRO_COLLECTOR_ON) {
         the.sink = sink;
-        every.launch = sink->launch;
         state = load();
         if (state == PYRO_COLLECTOR_OFF && !prepare())
             state = fail_with("out of memory", 0);
@@ -607,8 +423,8 @@ void pyro_collector_flush(void)
 
 void pyro_collector_look(pyro_collector_status *status)
 {
-    uint64_t launches = pyro_cupti_count_launches(&the.calls);
-    uint64_t done = __atomic_load_n(&the.calls.done, __ATOMIC_ACQUIRE);
+    uint64_t launches = pyro_cupti_count_launches(&the.callbacks.calls);
+    uint64_t done = __atomic_load_n(&the.callbacks.calls.done, __ATOMIC_ACQUIRE);
     *status = (pyro_collector_status){
         .state = __atomic_load_n(&the.state, __ATOMIC_RELAXED),
         .version = the.cupti.version,

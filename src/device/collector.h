@@ -62,6 +62,12 @@ typedef struct pyro_call_outcome {
     bool failed, is_captured; /* captured: added to a graph, not executed */
 } pyro_call_outcome;
 
+/* What the sink needs to know of a kind of launch. */
+typedef struct pyro_launch_kind {
+    uint64_t head;    /* 0: launches of this kind cannot be reported with launch() */
+    uint32_t session; /* in which the head is valid */
+} pyro_launch_kind;
+
 /*
  * Receives what the collector sees. Calls and nodes arrive on the program's threads, inside the
  * call; work arrives on the collector's own thread. No function may wait for the GIL.
@@ -69,15 +75,15 @@ typedef struct pyro_call_outcome {
 typedef struct pyro_device_sink {
     uint64_t (*now)(void); /* the recorder's clock */
     double (*ns_per_unit)(void); /* of that clock */
-    /* `begun` is a time of that clock. Returns whether the next launches of a kind may be reported
-     * with launch(). */
-    bool (*call_begins)(const pyro_device_call *call, uint32_t correlation, uint64_t begun);
+    /* `begun` is a time of that clock. Returns what launch() gets for the thread's next launches by
+     * the same function. */
+    pyro_launch_kind (*call_begins)(const pyro_device_call *call, uint32_t correlation,
+                                    uint64_t begun);
     void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
                       pyro_call_outcome outcome);
     /* A launch with nothing of interest inside, reported when it ends: that costs less than two
-     * calls. `number` is that of its call; the times are those of pyro_counter(). False if the sink
-     * needs the two calls instead. */
-    bool (*launch)(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended);
+     * calls. The times are those of pyro_counter(). False if the sink needs the two calls instead. */
+    bool (*launch)(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended);
     /* A node was added to a graph, or cloned from `original` (0: not cloned). */
     void (*node_added)(uint64_t node, uint64_t original);
     void (*work_begins)(void); /* before a batch of work, and after it */

@@ -159,27 +159,40 @@ void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thre
     if (!thread->counter)
         thread->counter = next_counter();
     if (thread->start != launches->start)
-        memset(thread->keys, 0, sizeof thread->keys);
+        pyro_cupti_forget_kinds(thread);
     thread->start = launches->start;
     thread->launch = correlation;
-    thread->count = &launches->counts[thread->counter - 1];
     if (thread->counter < PYRO_LAUNCH_COUNTERS)
-        pyro_cupti_count_launch(thread, correlation);
+        pyro_cupti_count_launch(launches, thread);
     else
-        __atomic_fetch_add(thread->count, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&launches->counts[thread->counter - 1], 1, __ATOMIC_RELAXED);
     if (!__atomic_load_n(&launches->first, __ATOMIC_RELAXED))
         __atomic_compare_exchange_n(&launches->first, &none, correlation, false, __ATOMIC_RELAXED,
                                     __ATOMIC_RELAXED);
 }
 
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, uint32_t number)
+void pyro_cupti_forget_kinds(pyro_calling_thread *thread)
 {
-    if (thread->counter >= PYRO_LAUNCH_COUNTERS || thread->keys[0] == key)
+    memset(thread->keys, 0, sizeof thread->keys);
+}
+
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, pyro_launch_kind kind)
+{
+    if (thread->counter >= PYRO_LAUNCH_COUNTERS)
         return;
-    thread->keys[1] = thread->keys[0];
-    thread->numbers[1] = thread->numbers[0];
+    if (thread->session != kind.session)
+        pyro_cupti_forget_kinds(thread);
+    thread->session = kind.session;
+    if (thread->keys[1] == key) {
+        thread->heads[1] = kind.head;
+        return;
+    }
+    if (thread->keys[0] != key) {
+        thread->keys[1] = thread->keys[0];
+        thread->heads[1] = thread->heads[0];
+    }
     thread->keys[0] = key;
-    thread->numbers[0] = number;
+    thread->heads[0] = kind.head;
 }
 
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,

@@ -1,8 +1,7 @@
 /*
  * The host calls that CUPTI reports to us: which ones are wanted, by name, and how many launches
  * still wait for their work. There is no table of launches: correlations are so far apart that each
- * launch would miss the cache. Code that runs at every launch is here, inlined: between two
- * launches the program evicts it from the cache, so few cache lines matter more than instructions.
+ * launch would miss the cache.
  */
 #ifndef PYRO_DEVICE_CUPTI_CALLS_H
 #define PYRO_DEVICE_CUPTI_CALLS_H
@@ -40,17 +39,18 @@ typedef struct pyro_launches {
 /* Programs launch with two functions in turn: one of torch's kernels, one of the libraries'. */
 #define PYRO_THREAD_CALLS 2
 
-/* A thread that makes calls. Smaller than a cache line; glibc on AArch64 cannot align it to one. */
+/* A thread that makes calls. A cache line; glibc on AArch64 cannot align it to one. */
 typedef struct pyro_calling_thread {
     uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
-    uint32_t pending; /* that launch, while the sink does not know of it; or 0 */
+    uint32_t pending; /* the launch that it is in, while the sink does not know of it; or 0 */
     uint32_t start; /* in which it made its last launch; 0: none */
-    uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
-    uint64_t *count; /* its own counter */
+    uint32_t
+        pending_kind; /* index of its key below; not beside `pending`, or one slow store sets both */
     uint64_t begun; /* when the pending launch did, by pyro_counter() */
     /* Kinds of launches that the sink takes as a whole, the latest first; key 0: none. */
-    uint64_t keys[PYRO_THREAD_CALLS];
-    uint32_t numbers[PYRO_THREAD_CALLS];
+    uint64_t keys[PYRO_THREAD_CALLS], heads[PYRO_THREAD_CALLS];
+    uint32_t session; /* of the heads */
+    uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
 } pyro_calling_thread;
 
 typedef struct pyro_cupti_calls {
@@ -90,7 +90,9 @@ const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int
 void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
                               uint32_t correlation);
 /* The thread's next launches of this kind are reported as a whole, if it has a counter. */
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, uint32_t number);
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, pyro_launch_kind kind);
+/* None are. */
+void pyro_cupti_forget_kinds(pyro_calling_thread *thread);
 
 /* Never 0. */
 static inline uint64_t pyro_cupti_call_key(int domain, uint32_t id)
@@ -109,10 +111,11 @@ static inline uint32_t pyro_cupti_id_of_key(uint64_t key)
 }
 
 /* For a thread with a counter of its own. */
-static inline void pyro_cupti_count_launch(pyro_calling_thread *thread, uint32_t correlation)
+static inline void pyro_cupti_count_launch(pyro_launches *launches,
+                                           const pyro_calling_thread *thread)
 {
-    __atomic_store_n(thread->count, *thread->count + 1, __ATOMIC_RELAXED);
-    thread->launch = correlation;
+    uint64_t *count = &launches->counts[thread->counter - 1];
+    __atomic_store_n(count, *count + 1, __ATOMIC_RELAXED);
 }
 
 #endif

@@ -1,8 +1,7 @@
 /* Chooses between CUPTI's two sets of functions, call by call. */
 #include "device/cupti_subscription.h"
 
-#include "device/collector.h"
-
+#include <stdio.h>
 #include <string.h>
 
 /* Like CUpti_SubscriberParams. */
@@ -38,7 +37,8 @@ static void ignore(void *user, int domain, uint32_t id, const void *data)
     (void)data;
 }
 
-static int subscribe_shared(pyro_cupti_subscription *subscription, pyro_cupti_callback callback)
+static int subscribe_shared(pyro_cupti_subscription *subscription, pyro_cupti_callback callback,
+                            void *user)
 {
     const pyro_cupti *cupti = subscription->cupti;
     subscriber_parameters parameters = {
@@ -46,7 +46,7 @@ static int subscribe_shared(pyro_cupti_subscription *subscription, pyro_cupti_ca
     uint64_t time;
     if (!cupti->has_shared)
         return PYRO_CUPTI_NOT_SUPPORTED;
-    int result = cupti->subscribe_shared(&subscription->subscriber, callback, NULL, &parameters);
+    int result = cupti->subscribe_shared(&subscription->subscriber, callback, user, &parameters);
     if (result != PYRO_CUPTI_SUCCESS) {
         subscription->subscriber = NULL;
         return result;
@@ -59,12 +59,12 @@ static int subscribe_shared(pyro_cupti_subscription *subscription, pyro_cupti_ca
 }
 
 int pyro_cupti_subscribe(pyro_cupti_subscription *subscription, const pyro_cupti *cupti,
-                         bool shares, pyro_cupti_callback callback)
+                         bool shares, pyro_cupti_callback callback, void *user)
 {
     *subscription = (pyro_cupti_subscription){.cupti = cupti, .is_shared = shares};
     if (shares)
-        return subscribe_shared(subscription, callback);
-    int result = cupti->subscribe(&subscription->subscriber, callback, NULL);
+        return subscribe_shared(subscription, callback, user);
+    int result = cupti->subscribe(&subscription->subscriber, callback, user);
     if (result != PYRO_CUPTI_SUCCESS)
         subscription->subscriber = NULL;
     return result;
@@ -189,4 +189,35 @@ void pyro_cupti_disable_kinds(const pyro_cupti_subscription *use)
 {
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         pyro_cupti_disable(use, kinds[i].kind);
+}
+
+pyro_collector_state pyro_cupti_explain(const pyro_cupti *cupti, const char *what, int result,
+                                        char *reason, size_t size)
+{
+    char holder[64];
+    switch (result) {
+    case 0:
+        snprintf(reason, size, "%s", what);
+        return PYRO_COLLECTOR_FAILED;
+    case PYRO_CUPTI_TAKEN:
+        pyro_cupti_find_holder(cupti, holder, sizeof holder);
+        snprintf(reason, size,
+                 "another profiler in this process uses CUPTI (torch.profiler, Nsight, "
+                 "compute-sanitizer%s%s)",
+                 holder[0] ? "; its name there is " : "", holder);
+        return PYRO_COLLECTOR_TAKEN;
+    case PYRO_CUPTI_NO_PRIVILEGES:
+        snprintf(reason, size,
+                 "the driver restricts profiling to administrators "
+                 "(NVreg_RestrictProfilingToAdminUsers)");
+        return PYRO_COLLECTOR_NOT_ALLOWED;
+    case PYRO_CUPTI_NO_DRIVER:
+        snprintf(reason, size,
+                 "CUPTI %u cannot connect to the NVIDIA driver, which may be too old for it",
+                 cupti->version);
+        return PYRO_COLLECTOR_TOO_OLD;
+    default:
+        snprintf(reason, size, "%s: %s", what, pyro_cupti_text(cupti, result));
+        return PYRO_COLLECTOR_FAILED;
+    }
 }

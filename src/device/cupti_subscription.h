@@ -6,6 +6,7 @@
 #ifndef PYRO_DEVICE_CUPTI_SUBSCRIPTION_H
 #define PYRO_DEVICE_CUPTI_SUBSCRIPTION_H
 
+#include "device/collector.h"
 #include "device/cupti.h"
 
 typedef struct pyro_cupti_subscription {
@@ -16,15 +17,19 @@ typedef struct pyro_cupti_subscription {
 
 /*
  * Subscribes; a CUPTI result. `shares`: with the functions for several subscribers, which fails with
- * PYRO_CUPTI_NOT_SUPPORTED where the library lacks one of them.
+ * PYRO_CUPTI_NOT_SUPPORTED where the library lacks one of them. `user` is passed to the callback.
  */
 int pyro_cupti_subscribe(pyro_cupti_subscription *subscription, const pyro_cupti *cupti,
-                         bool shares, pyro_cupti_callback callback);
+                         bool shares, pyro_cupti_callback callback, void *user);
 /* Buffers must have been read before. Does nothing if not subscribed. */
 void pyro_cupti_unsubscribe(pyro_cupti_subscription *subscription);
 
 /* The name of the profiler that keeps us from subscribing; "" if CUPTI does not say. */
 void pyro_cupti_find_holder(const pyro_cupti *cupti, char *name, size_t size);
+/* The state that a result leads to; writes the reason for users as one line. `what` failed; `result` 0:
+ * not in CUPTI. */
+pyro_collector_state pyro_cupti_explain(const pyro_cupti *cupti, const char *what, int result,
+                                        char *reason, size_t size);
 
 int pyro_cupti_enable_callback(const pyro_cupti_subscription *subscription, bool enable, int domain,
                                uint32_t id);

@@ -22,8 +22,9 @@ static uint64_t ahead_ns; /* of the system's clock */
 
 /* Launches that were reported as a whole. */
 static bool takes_launches;
+static uint32_t session = 1;
 static size_t launch_count;
-static uint32_t launch_numbers[MOST];
+static uint64_t launch_numbers[MOST];
 static uint64_t last_begun, last_ended;
 
 static uint64_t now(void)
@@ -38,7 +39,8 @@ static double ns_per_unit(void)
     return 1;
 }
 
-static bool call_begins(const pyro_device_call *call, uint32_t correlation, uint64_t begun)
+static pyro_launch_kind call_begins(const pyro_device_call *call, uint32_t correlation,
+                                    uint64_t begun)
 {
     (void)correlation;
     if (call_count < MOST) {
@@ -46,15 +48,15 @@ static bool call_begins(const pyro_device_call *call, uint32_t correlation, uint
         calls[call_count] = *call;
     }
     call_count++;
-    return takes_launches;
+    return (pyro_launch_kind){takes_launches ? call->number : 0, session};
 }
 
-static bool take_launch(uint32_t number, uint32_t correlation, uint64_t begun, uint64_t ended)
+static bool take_launch(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended)
 {
     (void)correlation;
-    if (!takes_launches)
+    if (!takes_launches || kind.session != session)
         return false;
-    launch_numbers[launch_count++ % MOST] = number;
+    launch_numbers[launch_count++ % MOST] = kind.head;
     last_begun = begun;
     last_ended = ended;
     return true;
@@ -480,6 +482,33 @@ static void test_launches_that_have_a_beginning(void **state)
     assert_int_equal(status.unfinished, 0);
 }
 
+/* What the sink said of a kind holds in one session; in the next one it is asked again. */
+static void test_kinds_of_launches_belong_to_a_session(void **state)
+{
+    (void)state;
+    takes_launches = true;
+    start();
+    device.capture(true);
+    device.launch("captured", 10, 7);
+    device.capture(false);
+    for (int i = 0; i < 3; i++) {
+        call_count = launch_count = 0;
+        for (int j = 0; j < 5; j++) {
+            device.launch("kernel", 10, 7);
+            device.replay(10);
+        }
+        assert_int_equal(call_count,
+                         i ? 2 : 1); /* the kernel's kind was known by the captured one */
+        assert_int_equal(launch_count, 10 - call_count);
+        session++;
+    }
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(status.launches, 31);
+    assert_int_equal(status.unfinished, 0);
+}
+
 static size_t resident_bytes(void)
 {
     size_t pages = 0, resident = 0;
@@ -550,6 +579,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
+    cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
 

@@ -93,7 +93,8 @@ static void test_beside_others(void **state)
     for (int i = 0; i < 2; i++) { /* a new subscriber per session */
         forget_log();
         call_count = 0;
-        assert_int_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call), PYRO_CUPTI_SUCCESS);
+        assert_int_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call, NULL),
+                         PYRO_CUPTI_SUCCESS);
         collect_one_kernel();
         /* No function for one subscriber, and reading before the end. */
         assert_string_equal(read_log(),
@@ -106,13 +107,14 @@ static void test_alone(void **state)
     (void)state;
     open_stub(UNIT_CUPTI_STUB);
     assert_false(cupti.has_shared);
-    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call), PYRO_CUPTI_NOT_SUPPORTED);
+    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call, NULL),
+                     PYRO_CUPTI_NOT_SUPPORTED);
     assert_null(use.subscriber);
-    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call), PYRO_CUPTI_SUCCESS);
+    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call, NULL), PYRO_CUPTI_SUCCESS);
     collect_one_kernel();
     /* The complete set can also work alone. */
     open_stub(UNIT_CUPTI_SHARED_STUB);
-    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call), PYRO_CUPTI_SUCCESS);
+    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call, NULL), PYRO_CUPTI_SUCCESS);
     collect_one_kernel();
 }
 
@@ -123,10 +125,12 @@ static void test_functions_that_do_not_work(void **state)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         open_stub(UNIT_CUPTI_SHARED_STUB);
         setenv("PYRO_STUB_CUPTI", modes[i], 1);
-        assert_int_not_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call), PYRO_CUPTI_SUCCESS);
+        assert_int_not_equal(pyro_cupti_subscribe(&use, &cupti, true, on_call, NULL),
+                             PYRO_CUPTI_SUCCESS);
         assert_null(use.subscriber);
         /* Nothing is left that keeps the other functions from working. */
-        assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call), PYRO_CUPTI_SUCCESS);
+        assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call, NULL),
+                         PYRO_CUPTI_SUCCESS);
         collect_one_kernel();
     }
     unsetenv("PYRO_STUB_CUPTI");
@@ -141,7 +145,7 @@ static void test_the_name_of_the_other_profiler(void **state)
     assert_string_equal(name, "");
     open_stub(UNIT_CUPTI_SHARED_STUB);
     setenv("PYRO_STUB_CUPTI", "taken", 1);
-    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call), PYRO_CUPTI_TAKEN);
+    assert_int_equal(pyro_cupti_subscribe(&use, &cupti, false, on_call, NULL), PYRO_CUPTI_TAKEN);
     pyro_cupti_find_holder(&cupti, name, sizeof name);
     assert_string_equal(name, "CUPTI for Others");
     unsetenv("PYRO_STUB_CUPTI");

@@ -1,0 +1,215 @@
+#include "device/cupti_callbacks.h"
+
+#include "base/every_event.h"
+
+#include <pyrometer/capture.h>
+
+#include <string.h>
+
+/* What every launch uses: one cache line. */
+static struct every_launch {
+    _Alignas(64) uint32_t is_on; /* the number of the start, if callbacks are passed on; or 0 */
+    /* The sink's. */
+    bool (*launch)(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended);
+    pyro_launches launches;
+} every PYRO_EVERY_EVENT;
+
+static __thread pyro_calling_thread this_thread __attribute__((tls_model("initial-exec")));
+
+/* No work of this thread's launch will arrive, which could prove the clock. */
+static void end_without_work(pyro_cupti_callbacks *callbacks)
+{
+    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
+    pyro_cupti_launch_ended(&callbacks->calls);
+    this_thread.launch = 0;
+    if (!__atomic_load_n(&callbacks->is_clock_proven, __ATOMIC_RELAXED))
+        __atomic_store_n(&every.launches.wants_times, wanted + 1, __ATOMIC_RELAXED);
+}
+
+static __attribute__((noinline, cold)) void
+on_resource(pyro_cupti_callbacks *callbacks, uint32_t id, const pyro_cupti_resource *resource)
+{
+    const pyro_cupti *cupti = callbacks->cupti;
+    const pyro_cupti_graph *graph = resource->descriptor;
+    uint64_t node = 0, original = 0;
+    if (id != PYRO_CUPTI_NODE_CREATED && id != PYRO_CUPTI_NODE_CLONED)
+        return;
+    if (!graph || !graph->node || !cupti->node_id ||
+        cupti->node_id(graph->node, &node) != PYRO_CUPTI_SUCCESS)
+        return;
+    if (id == PYRO_CUPTI_NODE_CLONED && graph->original_node)
+        cupti->node_id(graph->original_node, &original);
+    if (id == PYRO_CUPTI_NODE_CREATED && this_thread.launch)
+        end_without_work(callbacks);
+    /* Nodes are cloned when a captured graph is made executable. */
+    uint64_t last = id == PYRO_CUPTI_NODE_CREATED ? callbacks->sink->now() : 0;
+    __atomic_store_n(&callbacks->last_node, last, __ATOMIC_RELAXED);
+    callbacks->sink->node_added(node, original);
+}
+
+/* Notes when this thread's launch began, which may prove the device's clock. */
+static __attribute__((noinline, cold)) void keep_time(pyro_cupti_callbacks *callbacks,
+                                                      uint32_t correlation, uint64_t begun)
+{
+    uint32_t wanted = __atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED);
+    if (wanted)
+        __atomic_store_n(&every.launches.wants_times, wanted - 1, __ATOMIC_RELAXED);
+    pyro_cupti_launch_keep_time(&callbacks->calls, correlation, begun);
+}
+
+/* The sink learns that a launch begins. */
+static void begin_launch(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
+                         uint64_t key, uint32_t correlation, uint64_t begun)
+{
+    pyro_launch_kind kind = callbacks->sink->call_begins(call, correlation, begun);
+    if (kind.head)
+        pyro_cupti_launch_is_plain(&this_thread, key, kind);
+    else
+        pyro_cupti_forget_kinds(&this_thread);
+}
+
+/* The sink learns of the pending launch: something happens in it, or it ends in an unusual way. */
+static void settle_pending(pyro_cupti_callbacks *callbacks)
+{
+    pyro_calling_thread *thread = &this_thread;
+    uint32_t correlation = thread->pending;
+    uint64_t key = thread->keys[thread->pending_kind];
+    const pyro_device_call *call = NULL;
+    thread->pending = 0;
+    if (correlation && thread->start == __atomic_load_n(&every.is_on, __ATOMIC_RELAXED))
+        call = pyro_cupti_calls_find(&callbacks->calls, pyro_cupti_domain_of_key(key),
+                                     pyro_cupti_id_of_key(key));
+    if (!call)
+        return;
+    thread->launch = correlation;
+    begin_launch(callbacks, call, key, correlation, thread->begun);
+}
+
+static void on_call_begins(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
+                           uint64_t key, uint32_t correlation)
+{
+    uint64_t begun = callbacks->sink->now();
+    if (!call->starts_kernels) {
+        callbacks->sink->call_begins(call, correlation, begun);
+        return;
+    }
+    pyro_cupti_launch_begins(&every.launches, &this_thread, correlation);
+    if (__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
+        keep_time(callbacks, correlation, begun);
+    begin_launch(callbacks, call, key, correlation, begun);
+}
+
+static void on_call_ends(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
+                         const pyro_cupti_call *data)
+{
+    pyro_call_outcome outcome = {.failed = data->result && *data->result != 0};
+    if (call->starts_kernels) {
+        outcome.is_captured = !this_thread.launch;
+        if (outcome.failed && this_thread.launch)
+            end_without_work(callbacks);
+        this_thread.launch = 0;
+    }
+    callbacks->sink->call_ends(call, data->correlation, outcome);
+}
+
+/* What pyro_cupti_on_callback() does not handle: all but launches, and the first launch of a kind. */
+static __attribute__((noinline, cold)) void on_other(void *user, int domain, uint32_t id,
+                                                     const void *data)
+{
+    pyro_cupti_callbacks *callbacks = user;
+    const pyro_cupti_call *of_call = data;
+    if (!__atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE) || !data)
+        return;
+    settle_pending(callbacks);
+    if (domain == PYRO_CUPTI_RESOURCE) {
+        on_resource(callbacks, id, data);
+        return;
+    }
+    const pyro_device_call *call = pyro_cupti_calls_find(&callbacks->calls, domain, id);
+    if (!call)
+        return;
+    if (of_call->site == 0)
+        on_call_begins(callbacks, call, pyro_cupti_call_key(domain, id), of_call->correlation);
+    else
+        on_call_ends(callbacks, call, of_call);
+}
+
+/* A launch of one of the thread's kinds ends, or begins inside another one. */
+static __attribute__((hot, noinline)) void on_launch_ends(void *user, pyro_calling_thread *thread,
+                                                          uint32_t kind,
+                                                          const pyro_cupti_call *of_call)
+{
+    uint64_t now = pyro_counter();
+    uint32_t pending = thread->pending;
+    pyro_launch_kind of_sink = {thread->heads[kind], thread->session};
+    if (__builtin_expect(!pending || pending != of_call->correlation || !of_call->result ||
+                             *of_call->result ||
+                             !every.launch(of_sink, pending, thread->begun, now),
+                         0)) {
+        uint64_t key = thread->keys[kind];
+        on_other(user, pyro_cupti_domain_of_key(key), pyro_cupti_id_of_key(key), of_call);
+        return;
+    }
+    thread->pending = 0;
+}
+
+/* Keeps its arguments in their registers: on_other() gets them. */
+__attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int domain, uint32_t id,
+                                                              const void *data)
+{
+    const pyro_cupti_call *of_call = data;
+    pyro_calling_thread *thread = &this_thread;
+    __asm__("" : "+r"(thread)); /* the compiler would compute the address at every use */
+    uint64_t key = pyro_cupti_call_key(domain, id);
+    uint32_t kind = thread->keys[1] == key;
+    if (__builtin_expect(thread->keys[kind] != key ||
+                             thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE),
+                         0)) {
+        on_other(user, domain, id, data);
+        return;
+    }
+    if (thread->pending | of_call->site) {
+        on_launch_ends(user, thread, kind, of_call);
+        return;
+    }
+    pyro_cupti_count_launch(&every.launches, thread);
+    thread->pending = of_call->correlation;
+    thread->pending_kind = kind;
+    thread->begun = pyro_counter();
+    if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
+        keep_time(user, of_call->correlation, thread->begun);
+}
+
+void pyro_cupti_callbacks_begin(pyro_cupti_callbacks *callbacks, const pyro_cupti *cupti)
+{
+    callbacks->cupti = cupti;
+    pyro_cupti_calls_begin(&callbacks->calls, cupti, &every.launches);
+}
+
+void pyro_cupti_callbacks_restart(pyro_cupti_callbacks *callbacks, const pyro_device_sink *sink)
+{
+    pyro_cupti_calls_restart(&callbacks->calls);
+    callbacks->sink = sink;
+    callbacks->last_node = 0;
+    callbacks->is_clock_proven = false;
+    every.launch = sink->launch;
+}
+
+void pyro_cupti_callbacks_report(bool reports)
+{
+    __atomic_store_n(&every.is_on, reports ? every.launches.start : 0, __ATOMIC_RELEASE);
+}
+
+void pyro_cupti_callbacks_enable(const pyro_cupti_callbacks *callbacks,
+                                 const pyro_cupti_subscription *subscription, bool enable)
+{
+    pyro_cupti_calls_enable(&callbacks->calls, subscription, enable);
+    pyro_cupti_enable_callback(subscription, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CREATED);
+    pyro_cupti_enable_callback(subscription, enable, PYRO_CUPTI_RESOURCE, PYRO_CUPTI_NODE_CLONED);
+}
+
+void pyro_cupti_callbacks_want_times(bool wants)
+{
+    __atomic_store_n(&every.launches.wants_times, wants ? PYRO_TIMED_LAUNCHES : 0,
+                     __ATOMIC_RELAXED);
+}
