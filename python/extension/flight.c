@@ -1,8 +1,8 @@
 /* Python functions for the flight recorder: check its options, fire its triggers, hear of its files;
  * and ranges for other tools. */
-#include "module.h"
+#include "hooks/layer_hook.h"
 
-bool core_ranges_wanted CORE_EVERY_CALL;
+bool core_ranges_wanted;
 
 static PyObject *saved_function; /* called with (path, text, error or None) */
 
@@ -162,6 +162,7 @@ static PyObject *ranges_enable(PyObject *module, PyObject *enable)
     listens = is_on && pyro_ranges_load();
     Py_END_ALLOW_THREADS
     core_ranges_wanted = listens;
+    layers_reconsider();
     return PyBool_FromLong(listens);
 }
 

@@ -2,11 +2,11 @@
  * Records marks: labels in torch.profiler's trace where a layer begins and ends. When the profiler
  * replaces the observer, readers use them to assign ops to layers by order instead of by time.
  */
-#include "module.h"
+#include "hooks/layer_hook.h"
 
 #include <stdbool.h>
 
-bool core_marks_wanted CORE_EVERY_CALL;
+bool core_marks_wanted;
 
 static PyObject *label_class; /* torch's context manager that records a label */
 static uint32_t last_mark;
@@ -52,6 +52,7 @@ static PyObject *set_marks(PyObject *module, PyObject *class)
     (void)module;
     Py_XSETREF(label_class, class == Py_None ? NULL : Py_NewRef(class));
     core_marks_wanted = label_class != NULL;
+    layers_reconsider();
     Py_RETURN_NONE;
 }
 

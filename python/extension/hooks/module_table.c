@@ -2,6 +2,8 @@
  * module when it dies, because its address may be reused. */
 #include "hooks/module_table.h"
 
+#include "hooks/call_order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +74,7 @@ static void forget(const PyObject *module)
     }
     core_modules.slots[i] = (module_slot){0};
     core_modules.seen_count--;
+    call_order_forget();
     free_seen(seen);
 }
 
@@ -91,7 +94,7 @@ void layers_forget_all(void)
     uint32_t count = core_modules.slot_count;
     core_modules.slots = NULL;
     core_modules.slot_count = core_modules.seen_count = 0;
-    core_modules.last_slot = core_modules.slot_before = 0;
+    call_order_forget();
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i].module)
             free_seen(slots[i].seen);

@@ -29,7 +29,7 @@ typedef struct module_slot {
     seen_module *seen;
     /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;
-    uint32_t second; /* slot of the module that was called second after it last time */
+    uint32_t place; /* of a call in the order of calls, if that is still of this module */
     /* The last input: the id of its signature, its session (0: none), and its words. */
     uint32_t inputs, input_generation;
     uint64_t input_count, input[MODULE_INPUT_WORDS];
@@ -41,8 +41,6 @@ _Static_assert(sizeof(module_slot) == 128, "a module has two cache lines");
 typedef struct module_table {
     module_slot *slots; /* open addressing by address */
     uint32_t slot_count, seen_count, instance_count;
-    uint32_t last_slot, slot_before; /* of the last called module, and of the one before it */
-    uint32_t expected;  /* slot of the module that should be called next */
 } module_table;
 
 /* Hidden, so that access needs no global offset table. */
@@ -65,6 +63,12 @@ static inline module_slot *module_find_slot(const PyObject *module)
         if (!core_modules.slots[i].module)
             return NULL;
     }
+}
+
+/* The slot with a number, which may be an old one. */
+static inline module_slot *module_slot_at(uint32_t number)
+{
+    return &core_modules.slots[number & (core_modules.slot_count - 1)];
 }
 
 /* The module's entry, or NULL if the table has none. */

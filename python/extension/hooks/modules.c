@@ -1,31 +1,41 @@
 /*
  * Records layers: replaces the vectorcall slot of torch.nn.Module._call_impl, so that every module
  * call becomes a span while function, code and identity stay unchanged. paths.c resolves a
- * module's name at its first call; module_table.c caches it by address.
+ * module's name at its first call; module_table.c caches it by address, and call_order.c knows
+ * which module is called next.
  */
 #include "hooks/modules.h"
 
-#include <string.h>
+#include "hooks/call_order.h"
+#include "hooks/layer_hook.h"
 
-/* One hook per process, because there is one Module class. Guarded by the GIL. */
-static struct {
-    PyObject *function, *module_class;
-    vectorcallfunc original;
-    pyro_recorder_api *api;
-    /* The session, if calls of known modules need nothing but a record; or 0. */
-    uint32_t plain_generation;
-    bool wants_inputs; /* in that session */
-    bool is_wrapped; /* another hook replaced the slot after us and keeps calling us */
-} hook CORE_EVERY_CALL;
+#include <string.h>
 
 /* Code that every call of a layer runs. */
 #define HOT_CODE __attribute__((hot, aligned(64)))
 
 /* State of this thread, reached without a function call. */
 static _Thread_local struct {
-    layer_call call;                    /* the running layer */
-    pyro_recorder_thread *const *place; /* the recorder's pointer to its state of this thread */
-} thread_state __attribute__((tls_model("initial-exec")));
+    layer_call call;              /* the running layer */
+    const ordered_call *expected; /* the next call of a module */
+    pyro_recorder_thread *thread; /* the recorder's, once it has recorded a layer */
+} thread_state __attribute__((tls_model("initial-exec"))) = {.expected = core_call_order};
+
+/* The next call of the module by this parent needs no search for its name. */
+static uint32_t set_name(module_slot *slot, uint32_t parent, uint32_t id, uint32_t generation)
+{
+    slot->generation = generation;
+    slot->parent = parent;
+    return slot->id = id;
+}
+
+static bool keep_name(PyObject *module, uint32_t parent, uint32_t id, uint32_t generation)
+{
+    if (!layers_keep_name(module, parent, id, generation))
+        return false;
+    set_name(module_find_slot(module), parent, id, generation);
+    return true;
+}
 
 /*
  * Resolves the name of a module. Runs no Python code of pyrometer, and hides torch's from tracers.
@@ -37,47 +47,12 @@ static uint32_t name_of_new(PyObject *module, const layer_call *caller, uint32_t
     PyThreadState *state = PyThreadState_Get();
     PyThreadState_EnterTracing(state);
     uint32_t id = layers_resolve(module, caller, generation, &keep);
-    if (id && keep && !layers_keep_name(module, caller ? caller->id : 0, id, generation))
+    if (id && keep && !keep_name(module, caller ? caller->id : 0, id, generation))
         id = 0;
     PyThreadState_LeaveTracing(state);
     if (!id && PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
         PyErr_Clear();
     return id;
-}
-
-/* The slot with a number, which may be an old one. */
-static inline module_slot *slot_at(uint32_t number)
-{
-    return &core_modules.slots[number & (core_modules.slot_count - 1)];
-}
-
-/* The order of calls repeats: expects what followed this module and the one before it last time, and
- * prefetches it. This module alone does not tell: blocks call the same activation several times. */
-static inline void expect_next(const module_slot *called, bool with_input)
-{
-    uint32_t expected = slot_at(core_modules.last_slot)->second;
-    module_slot *next = slot_at(expected);
-    core_modules.slot_before = core_modules.last_slot;
-    core_modules.last_slot = (uint32_t)(called - core_modules.slots);
-    core_modules.expected = expected;
-    __builtin_prefetch(next);
-    if (with_input)
-        __builtin_prefetch(next->input);
-}
-
-/* A module was called that was not expected. */
-static inline void note_unexpected(const module_slot *called)
-{
-    slot_at(core_modules.slot_before)->second = (uint32_t)(called - core_modules.slots);
-}
-
-/* A module that was not expected; NULL if the table lacks it. */
-static __attribute__((noinline, cold)) module_slot *find_unexpected(const PyObject *module)
-{
-    module_slot *found = module_find_slot(module);
-    if (found)
-        note_unexpected(found);
-    return found;
 }
 
 static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module_slot *known,
@@ -88,11 +63,8 @@ static __attribute__((noinline)) uint32_t name_of_other(PyObject *module, module
     const seen_module *seen = known ? known->seen : NULL;
     if (seen && seen->generation == generation) {
         for (uint32_t i = 0; i < seen->name_count; i++) {
-            if (seen->names[i].parent != parent)
-                continue;
-            known->generation = generation;
-            known->parent = parent;
-            return known->id = seen->names[i].id;
+            if (seen->names[i].parent == parent)
+                return set_name(known, parent, seen->names[i].id, generation);
         }
     }
     return name_of_new(module, caller, generation);
@@ -102,27 +74,9 @@ static inline uint32_t name_of(PyObject *module, module_slot *known, const layer
                                uint32_t generation)
 {
     uint32_t parent = caller ? caller->id : 0;
-    if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1)) {
-        note_unexpected(known);
-        expect_next(known, true);
+    if (__builtin_expect(known && known->generation == generation && known->parent == parent, 1))
         return known->id;
-    }
     return name_of_other(module, known, caller, generation);
-}
-
-static __attribute__((noinline)) pyro_recorder_thread *enter_first(pyro_recorder_api *api)
-{
-    thread_state.place = api->place ? api->place() : NULL;
-    return pyro_recorder_enter(api);
-}
-
-/* Like pyro_recorder_enter(). */
-static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
-{
-    pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
-    if (__builtin_expect(!thread || thread->generation != api->generation, 0))
-        return enter_first(api);
-    return pyro_recorder_enter_with(api, thread);
 }
 
 /* The input of a layer as words. */
@@ -148,7 +102,7 @@ static __attribute__((noinline)) uint32_t look_up_input(module_slot *known,
 {
     if (!input->count)
         return 0;
-    uint32_t id = hook.api->signature(thread, input->words, input->count);
+    uint32_t id = core_hook.api->signature(thread, input->words, input->count);
     if (input->count <= MODULE_INPUT_WORDS) {
         memcpy(known->input, input->words, input->count * sizeof *input->words);
         known->input_count = input->count;
@@ -171,10 +125,11 @@ static inline uint32_t id_of_input(module_slot *known, pyro_recorder_thread *thr
 /* Begins the span; false if it cannot be written. Sets the base for stacks of nested calls. */
 static inline bool begin_layer(uint32_t id, const void *key, const layer_input *input, int64_t mark)
 {
-    pyro_recorder_api *api = hook.api;
-    pyro_recorder_thread *thread = enter(api);
+    pyro_recorder_api *api = core_hook.api;
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
     if (!thread)
         return false;
+    thread_state.thread = thread;
     uint32_t stack = 0;
     if (__builtin_expect(api->flags & PYRO_RECORD_STACKS, 0))
         stack = core_layer_stack(thread);
@@ -198,9 +153,9 @@ static inline bool begin_layer(uint32_t id, const void *key, const layer_input *
 static inline void end_layer(const void *key, bool raised, uint32_t generation,
                              uint32_t layer_stack, void *layer_frame)
 {
-    pyro_recorder_api *api = hook.api;
+    pyro_recorder_api *api = core_hook.api;
     uint64_t now = pyro_raw_time(api);
-    pyro_recorder_thread *thread = enter(api);
+    pyro_recorder_thread *thread = pyro_recorder_enter(api);
     if (!thread)
         return;
     if (thread->generation == generation) {
@@ -219,7 +174,7 @@ static inline void end_layer(const void *key, bool raised, uint32_t generation,
 /* Reads the stack of the enclosing layer, which end_layer() restores. */
 static __attribute__((noinline)) void read_layer_stack(uint32_t *stack, void **frame)
 {
-    pyro_recorder_thread *thread = enter(hook.api);
+    pyro_recorder_thread *thread = pyro_recorder_enter(core_hook.api);
     if (!thread)
         return;
     *stack = thread->layer_stack;
@@ -239,10 +194,24 @@ static uint64_t count_values(const layer_input *input)
 /* Notes whether observe_call() may handle the next calls of this session. */
 static void note_session(uint32_t generation)
 {
-    const pyro_recorder_api *api = hook.api;
-    bool is_plain = !(api->flags & PYRO_RECORD_STACKS) && !api->uses_clock && !api->needs_fence;
-    hook.wants_inputs = api->flags & PYRO_RECORD_SHAPES;
-    hook.plain_generation = is_plain ? generation : 0;
+    const pyro_recorder_api *api = core_hook.api;
+    bool is_plain = !(api->flags & PYRO_RECORD_STACKS) && !api->uses_clock && !api->needs_fence &&
+                    !core_passes_wanted && !core_marks_wanted && !core_ranges_wanted;
+    core_hook.wants_inputs = api->flags & PYRO_RECORD_SHAPES;
+    core_hook.plain_generation = is_plain ? generation : NONE_PLAIN;
+}
+
+static inline bool is_named(const module_slot *slot, uint32_t parent, uint32_t generation)
+{
+    return slot && slot->generation == generation && slot->parent == parent;
+}
+
+/* A call of a module has its place in the order of calls; what follows it there is expected next. */
+static void expect_next(const PyObject *module, uint32_t parent, uint32_t generation)
+{
+    module_slot *called = module_find_slot(module);
+    if (is_named(called, parent, generation)) /* not if its name must be resolved again */
+        thread_state.expected = call_order_place(thread_state.expected, called) + 1;
 }
 
 /* Calls the module, as a span if it has a name. */
@@ -256,7 +225,7 @@ static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
     uint32_t id = name_of(module, known, is_inside ? &outer : NULL, generation);
     if (__builtin_expect(!id, 0) && PyErr_Occurred())
         return NULL;
-    uint32_t outer_stack = 0, flags = hook.api->flags;
+    uint32_t outer_stack = 0, flags = core_hook.api->flags;
     void *outer_frame = NULL;
     layer_input input;
     if (__builtin_expect(flags & PYRO_RECORD_STACKS, 0))
@@ -269,9 +238,10 @@ static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
     if (!id || !begin_layer(id, &inner, &input, mark))
         return original(function, arguments, count_and_flag, names);
     note_session(generation);
+    expect_next(module, is_inside ? outer.id : 0, generation);
     thread_state.call = inner;
-    bool is_step = !is_inside && hook.api->wants_steps, has_range = core_ranges_wanted;
-    uint64_t begin_raw = __builtin_expect(is_step, 0) ? pyro_raw_time(hook.api) : 0;
+    bool is_step = !is_inside && core_hook.api->wants_steps, has_range = core_ranges_wanted;
+    uint64_t begin_raw = __builtin_expect(is_step, 0) ? pyro_raw_time(core_hook.api) : 0;
     if (__builtin_expect(mark >= 0, 0))
         core_mark(mark, true);
     if (__builtin_expect(has_range, 0))
@@ -284,7 +254,7 @@ static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
     end_layer(&inner, !result, generation, outer_stack, outer_frame);
     thread_state.call = outer;
     if (__builtin_expect(is_step && result, 0))
-        pyro_flight_forward(id, count_values(&input), begin_raw, pyro_raw_time(hook.api));
+        pyro_flight_forward(id, count_values(&input), begin_raw, pyro_raw_time(core_hook.api));
     return result;
 }
 
@@ -292,8 +262,8 @@ static inline PyObject *call_module(vectorcallfunc original, PyObject *function,
                                     PyObject *const *arguments, size_t count_and_flag,
                                     PyObject *names, module_slot *known)
 {
-    uint32_t generation = __atomic_load_n(&hook.api->generation, __ATOMIC_RELAXED);
-    if (generation & 1 && hook.api->flags & PYRO_RECORD_LAYERS && !hook.api->is_resting)
+    uint32_t generation = __atomic_load_n(&core_hook.api->generation, __ATOMIC_RELAXED);
+    if (generation & 1 && core_hook.api->flags & PYRO_RECORD_LAYERS && !core_hook.api->is_resting)
         return observe_layer(original, function, arguments, count_and_flag, names, known,
                              generation);
     return original(function, arguments, count_and_flag, names);
@@ -305,38 +275,35 @@ static __attribute__((noinline, cold)) PyObject *observe_other(PyObject *functio
                                                                size_t count_and_flag,
                                                                PyObject *names)
 {
-    if (__builtin_expect(!hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
-        return hook.original(function, arguments, count_and_flag, names);
+    if (__builtin_expect(!core_hook.function || PyVectorcall_NARGS(count_and_flag) < 1, 0))
+        return core_hook.original(function, arguments, count_and_flag, names);
     /* Only modules have a slot. */
     module_slot *known = module_find_slot(arguments[0]);
     if (__builtin_expect(!known, 0) &&
-        !PyObject_TypeCheck(arguments[0], (PyTypeObject *)hook.module_class))
-        return hook.original(function, arguments, count_and_flag, names);
+        !PyObject_TypeCheck(arguments[0], (PyTypeObject *)core_hook.module_class))
+        return core_hook.original(function, arguments, count_and_flag, names);
     core_pass pass = {NULL, NULL, false};
     if (core_passes_wanted) {
         core_pass_enter(&pass, arguments[0]);
         known = module_find_slot(arguments[0]); /* the table may have moved it */
     }
-    PyObject *result = call_module(hook.original, function, arguments, count_and_flag, names,
+    PyObject *result = call_module(core_hook.original, function, arguments, count_and_flag, names,
                                    known);
     if (pass.is_asked)
         core_pass_leave(&pass);
     return result;
 }
 
-/* Like pyro_recorder_enter(), for a thread that has recorded layers. Pass `busy` to leave_fast(). */
-static inline pyro_recorder_thread *enter_fast(uint32_t generation, uint32_t *busy)
+/* Like pyro_recorder_enter(), of a thread that has been in the session. Pass `busy` to leave_fast(). */
+static inline bool enter_fast(pyro_recorder_thread *thread, uint32_t generation, uint32_t *busy)
 {
-    pyro_recorder_thread *thread = thread_state.place ? *thread_state.place : NULL;
-    if (__builtin_expect(!thread || thread->generation != generation, 0))
-        return NULL;
     *busy = thread->busy;
     __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(hook.api->generation == generation, 1))
-        return thread;
+    if (__builtin_expect(core_hook.api->generation == generation, 1))
+        return true;
     __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
-    return NULL;
+    return false;
 }
 
 static inline void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
@@ -344,29 +311,37 @@ static inline void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
 }
 
-/* Begins the span of a known module; false if begin_layer() must. */
-static inline bool begin_known(module_slot *known, uint32_t generation, const void *key,
-                               const layer_input *input)
+/* The slot of an expected call, for its last input; NULL if the module is gone. */
+static inline module_slot *slot_of(const ordered_call *expected)
 {
-    uint32_t busy;
-    pyro_recorder_thread *thread = enter_fast(generation, &busy);
-    if (__builtin_expect(!thread, 0))
+    module_slot *slot = module_slot_at(expected->slot);
+    return __builtin_expect(slot->module == expected->module, 1)
+               ? slot
+               : module_find_slot(expected->module);
+}
+
+/* Begins the span of an expected call; false if begin_layer() must. */
+static inline bool begin_expected(pyro_recorder_thread *thread, const ordered_call *expected,
+                                  const void *key, const layer_input *input)
+{
+    uint32_t busy, depth = thread->depth;
+    module_slot *slot = input ? slot_of(expected) : NULL;
+    if (__builtin_expect((input && !slot) || thread->next == thread->end ||
+                             depth >= PYRO_MOST_OPEN_SPANS ||
+                             !enter_fast(thread, expected->generation, &busy),
+                         0))
         return false;
     pyro_record *record = thread->next;
-    uint32_t depth = thread->depth;
-    bool has_room = record != thread->end && depth < PYRO_MOST_OPEN_SPANS;
-    if (__builtin_expect(has_room, 1)) {
-        record->inputs = input ? id_of_input(known, thread, input) : 0;
-        record->sequence = -1;
-        record->name = known->id;
-        pyro_record_is(record, PYRO_RECORD_LAYER, 0);
-        record->start_raw = pyro_counter();
-        pyro_span_open_at(thread, depth, record, key);
-        pyro_record_commit(thread, record);
-        pyro_record_prefetch(record + 2);
-    }
+    record->inputs = input ? id_of_input(slot, thread, input) : 0;
+    record->sequence = -1;
+    record->name = expected->id;
+    pyro_record_is(record, PYRO_RECORD_LAYER, 0);
+    record->start_raw = pyro_counter();
+    pyro_span_open_at(thread, depth, record, key);
+    pyro_record_commit(thread, record);
+    pyro_record_prefetch(record + 2);
     leave_fast(thread, busy);
-    return has_room;
+    return true;
 }
 
 /* Ends a span that was lost or closed, or whose call raised. */
@@ -376,84 +351,119 @@ static __attribute__((noinline, cold)) void end_other(const void *key, bool rais
     end_layer(key, raised, generation, 0, NULL);
 }
 
-static inline void end_known(uint32_t generation, const void *key, bool raised)
+static inline void end_expected(pyro_recorder_thread *thread, uint32_t generation, const void *key,
+                                bool raised)
 {
     uint64_t now = pyro_counter();
-    uint32_t busy;
-    pyro_recorder_thread *thread = enter_fast(generation, &busy);
-    uint32_t depth = thread ? thread->depth - 1 : 0;
-    pyro_open_span *span = thread && depth < PYRO_MOST_OPEN_SPANS ? &thread->open[depth] : NULL;
-    bool is_plain = span && span->key == key && span->record && !raised;
-    if (__builtin_expect(is_plain, 1)) {
-        __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
-        __atomic_store_n(&span->record->end_raw, now, __ATOMIC_RELEASE);
-    }
-    if (thread)
+    uint32_t busy, depth = thread->depth - 1;
+    const pyro_open_span *span = &thread->open[depth % PYRO_MOST_OPEN_SPANS];
+    if (__builtin_expect(span->key == key && depth < PYRO_MOST_OPEN_SPANS && !raised &&
+                             enter_fast(thread, generation, &busy),
+                         1)) {
+        pyro_record *record = span->record;
+        if (__builtin_expect(record != NULL, 1)) {
+            __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
+            __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
+        }
         leave_fast(thread, busy);
-    if (__builtin_expect(!is_plain, 0))
-        end_other(key, raised, generation);
-}
-
-/* Whether nothing but a span is to be recorded of a call. */
-static inline bool is_plain_now(uint32_t generation)
-{
-    return generation && generation == hook.api->generation && !hook.api->is_resting &&
-           !(core_passes_wanted | core_marks_wanted | core_ranges_wanted);
-}
-
-/*
- * Records a call of a known module. Models call their layers in the same order again and again, so
- * that most modules are found without a search. The code is small because the program evicts it from
- * the caches between two calls.
- */
-static inline __attribute__((always_inline)) PyObject *
-observe_known(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
-              PyObject *names, uint32_t generation, const layer_input *input)
-{
-    layer_call outer = thread_state.call;
-    module_slot *known = slot_at(core_modules.expected);
-    if (__builtin_expect(known->module != arguments[0], 0)) {
-        known = find_unexpected(arguments[0]);
-        if (!known)
-            return observe_other(function, arguments, count_and_flag, names);
+        if (__builtin_expect(record != NULL, 1))
+            return;
     }
-    layer_call inner = {arguments[0], outer.root, known->id, generation};
-    if (__builtin_expect(known->generation != generation || known->parent != outer.id ||
-                             outer.generation != generation || !outer.id ||
-                             !begin_known(known, generation, &inner, input),
-                         0))
+    end_other(key, raised, generation);
+}
+
+/* Whether a layer runs in a session whose calls need only a record. */
+static inline bool is_plain_now(void)
+{
+    return thread_state.call.generation == core_hook.plain_generation && !core_hook.api->is_resting;
+}
+
+/* Whether a call that the running layer makes is the expected one. */
+static inline bool is_expected(const ordered_call *expected, const PyObject *module)
+{
+    uint64_t parent, running; /* an id and a session at once */
+    _Static_assert(offsetof(ordered_call, generation) - offsetof(ordered_call, parent) ==
+                       offsetof(layer_call, generation) - offsetof(layer_call, id),
+                   "pairs");
+    memcpy(&parent, &expected->parent, sizeof parent);
+    memcpy(&running, &thread_state.call.id, sizeof running);
+    return expected->module == module && parent == running;
+}
+
+static HOT_CODE PyObject *observe_call(PyObject *function, PyObject *const *arguments,
+                                       size_t count_and_flag, PyObject *names);
+
+/* Expects a call of a known module that is not the expected one. False if observe_call() cannot handle
+ * it nevertheless. */
+static bool expect_instead(PyObject *module)
+{
+    module_slot *called = module_find_slot(module);
+    if (!is_plain_now() || is_expected(thread_state.expected, module) ||
+        !is_named(called, thread_state.call.id, thread_state.call.generation))
+        return false;
+    thread_state.expected = call_order_place(thread_state.expected, called);
+    return true;
+}
+
+static __attribute__((noinline, cold)) PyObject *observe_unexpected(PyObject *function,
+                                                                    PyObject *const *arguments,
+                                                                    size_t count_and_flag,
+                                                                    PyObject *names)
+{
+    if (PyVectorcall_NARGS(count_and_flag) > 0 && expect_instead(arguments[0]))
+        return observe_call(function, arguments, count_and_flag, names);
+    return observe_other(function, arguments, count_and_flag, names);
+}
+
+/* The code is small because the program evicts it from the caches between two calls. */
+static inline __attribute__((always_inline)) PyObject *
+observe_expected(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
+                 PyObject *names, const ordered_call *expected, const layer_input *input)
+{
+    pyro_recorder_thread *thread = thread_state.thread;
+    layer_call *call = &thread_state.call;
+    struct {
+        PyObject *module;
+        uint32_t id, generation;
+    } outer = {call->module, call->id, call->generation};
+    if (__builtin_expect(!begin_expected(thread, expected, &outer, input), 0))
         return observe_other(function, arguments, count_and_flag, names);
-    expect_next(known, input != NULL);
-    thread_state.call = inner;
-    PyObject *result = hook.original(function, arguments, count_and_flag, names);
-    end_known(generation, &inner, !result);
-    thread_state.call = outer;
+    call->module = expected->module;
+    call->id = expected->id;
+    thread_state.expected = expected + 1;
+    call_order_prefetch(expected + 1);
+    PyObject *result = core_hook.original(function, arguments, count_and_flag, names);
+    end_expected(thread, outer.generation, &outer, !result);
+    call->module = outer.module;
+    call->id = outer.id;
     return result;
 }
 
 static HOT_CODE __attribute__((noinline)) PyObject *
 observe_with_input(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
-                   PyObject *names, uint32_t generation)
+                   PyObject *names, const ordered_call *expected)
 {
     layer_input input;
     read_input(&input, arguments, count_and_flag, names);
-    return observe_known(function, arguments, count_and_flag, names, generation, &input);
+    return observe_expected(function, arguments, count_and_flag, names, expected, &input);
 }
 
 static HOT_CODE PyObject *observe_call(PyObject *function, PyObject *const *arguments,
                                        size_t count_and_flag, PyObject *names)
 {
-    uint32_t generation = hook.plain_generation;
-    if (__builtin_expect(!is_plain_now(generation) || PyVectorcall_NARGS(count_and_flag) < 1, 0))
-        return observe_other(function, arguments, count_and_flag, names);
-    if (hook.wants_inputs)
-        return observe_with_input(function, arguments, count_and_flag, names, generation);
-    return observe_known(function, arguments, count_and_flag, names, generation, NULL);
+    const ordered_call *expected = thread_state.expected;
+    if (__builtin_expect(PyVectorcall_NARGS(count_and_flag) < 1 ||
+                             !is_expected(expected, arguments[0]) || !is_plain_now(),
+                         0))
+        return observe_unexpected(function, arguments, count_and_flag, names);
+    if (core_hook.wants_inputs)
+        return observe_with_input(function, arguments, count_and_flag, names, expected);
+    return observe_expected(function, arguments, count_and_flag, names, expected, NULL);
 }
 
 bool layers_is_module(PyObject *object)
 {
-    return hook.function && PyObject_TypeCheck(object, (PyTypeObject *)hook.module_class);
+    return core_hook.function && PyObject_TypeCheck(object, (PyTypeObject *)core_hook.module_class);
 }
 
 PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
@@ -491,18 +501,18 @@ PyObject *core_layers_install(PyObject *module, PyObject *args)
         "recording layers requires a Python with the GIL; free-threaded builds are unsupported");
     return NULL;
 #endif
-    if (hook.function) {
+    if (core_hook.function) {
         PyErr_SetString(PyExc_RuntimeError,
                         "layers are recorded already; call layers_remove() first");
         return NULL;
     }
     if (layers_names_begin(module_class))
         return NULL;
-    hook.api = pyro_recorder_entrance();
-    Py_XSETREF(hook.module_class, Py_NewRef(module_class));
-    hook.function = Py_NewRef(function);
-    if (!hook.is_wrapped) {
-        hook.original = ((PyFunctionObject *)function)->vectorcall;
+    core_hook.api = pyro_recorder_entrance();
+    Py_XSETREF(core_hook.module_class, Py_NewRef(module_class));
+    core_hook.function = Py_NewRef(function);
+    if (!core_hook.is_wrapped) {
+        core_hook.original = ((PyFunctionObject *)function)->vectorcall;
         layers_set_vectorcall((PyFunctionObject *)function, observe_call);
     }
     Py_RETURN_NONE;
@@ -523,15 +533,15 @@ const char core_layers_remove_doc[] =
 PyObject *core_layers_remove(PyObject *module, PyObject *unused)
 {
     (void)module, (void)unused;
-    if (!hook.function)
+    if (!core_hook.function)
         Py_RETURN_NONE;
-    PyFunctionObject *function = (PyFunctionObject *)hook.function;
+    PyFunctionObject *function = (PyFunctionObject *)core_hook.function;
     /* Calls in progress still return through observe_call, so `original` and `api` stay. */
-    hook.is_wrapped = function->vectorcall != observe_call;
-    if (!hook.is_wrapped)
-        layers_set_vectorcall(function, hook.original);
-    hook.function = NULL;
-    hook.plain_generation = 0;
+    core_hook.is_wrapped = function->vectorcall != observe_call;
+    if (!core_hook.is_wrapped)
+        layers_set_vectorcall(function, core_hook.original);
+    core_hook.function = NULL;
+    core_hook.plain_generation = NONE_PLAIN;
     layers_forget_all();
     layers_names_end();
     Py_DECREF(function);

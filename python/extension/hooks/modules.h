@@ -10,7 +10,7 @@
 /* The running layer: its module and root, which outlive the call, and its id. */
 typedef struct layer_call {
     PyObject *module, *root;
-    uint32_t id, generation;
+    uint32_t id, generation; /* 0 outside of layers */
 } layer_call;
 
 /* Loads the torch types and functions that naming needs; -1 with an exception. */

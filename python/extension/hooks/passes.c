@@ -1,13 +1,13 @@
 /* Recognizes passes among module calls: those of decorated classes and of registered modules. The
  * layer hook calls it around every module call; it calls Python only when a pass begins or ends. */
-#include "module.h"
+#include "hooks/layer_hook.h"
 
 #include <pthread.h>
 #include <pyrometer/capture.h>
 #include <pyrometer/report.h>
 #include <stdbool.h>
 
-bool core_passes_wanted CORE_EVERY_CALL; /* a class or module is registered */
+bool core_passes_wanted; /* a class or module is registered */
 
 static PyObject *begin_function, *end_function;
 static PyObject *marker;    /* attribute of a class that holds its registration */
@@ -180,6 +180,7 @@ static PyObject *set_passes(PyObject *module, PyObject *args)
     PyUnicode_InternInPlace(&name);
     Py_XSETREF(marker, name);
     core_passes_wanted = true;
+    layers_reconsider();
     Py_RETURN_NONE;
 }
 

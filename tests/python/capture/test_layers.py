@@ -1,6 +1,8 @@
 """The observer of layers: modules of every kind, and their names."""
 
 import gc
+import threading
+from random import Random
 
 import pytest
 
@@ -104,6 +106,125 @@ def test_addresses_that_are_used_again(tmp_path):
         name for width in range(2, 60) for name in ("", "0", f"second{width}")
     ]
     assert [s.module.parameters for s in layers[1::3]] == [4 * width for width in range(2, 60)]
+
+
+class Leaf(nn.Module):
+    def __init__(self, log):
+        super().__init__()
+        self.log = log
+
+    def forward(self, x, name):
+        self.log.append(name)
+        return x
+
+
+class Petal(Leaf):
+    pass
+
+
+class Wanderer(nn.Module):
+    """Calls its children in an order that changes, one of them from several places, and makes some
+    that die at once, so that others may get their addresses."""
+
+    def __init__(self, log, random, depth=2):
+        super().__init__()
+        self.log, self.random = log, random
+        make = (lambda: Wanderer(log, random, depth - 1)) if depth else (lambda: Leaf(log))
+        self.child = nn.ModuleList(make() for _ in range(4))
+        self.shared = Leaf(log)
+        self.usual = list(range(4))
+
+    def forward(self, x, name):
+        self.log.append(name)
+        prefix = f"{name}." if name else ""
+        if self.random.random() < 0.2:
+            self.random.shuffle(self.usual)
+        for index in self.usual[: self.random.choice([2, 4, 4, 4])]:
+            x = self.child[index](x, f"{prefix}child.{index}")
+            x = self.shared(x, f"{prefix}shared")
+            if self.random.random() < 0.03:
+                kind = self.random.choice([Leaf, Petal])
+                x = kind(self.log)(x, f"{prefix}<{kind.__name__}>")
+        return x
+
+
+@pytest.mark.parametrize("what", ["layers", "layers shapes"])
+def test_calls_in_any_order(tmp_path, what):
+    """Every call has the right name, also beside other threads."""
+    logs = [[] for _ in range(3)]
+
+    def work(number):
+        random = Random(number)
+        model = Wanderer(logs[number], random)
+        for _ in range(60):
+            model(torch.ones(1 + number % 2, 3), "")
+
+    def work_in_threads():
+        threads = [threading.Thread(target=work, args=[number]) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    recorded = record(tmp_path / "x.pyro", work_in_threads, *what.split())
+    by_thread = {}
+    for span in recorded.layers:
+        by_thread.setdefault(span.thread, []).append(span)
+    assert sorted([s.name for s in spans] for spans in by_thread.values()) == sorted(logs)
+    if "shapes" in what:
+        rows = {spans[0].inputs[0][1][0] for spans in by_thread.values()}
+        assert rows == {1, 2}
+        for spans in by_thread.values():
+            assert all(s.inputs == spans[0].inputs for s in spans)
+
+
+def test_new_modules_in_the_places_of_others(tmp_path):
+    """Both in the order of calls and in memory."""
+    kinds, addresses = [Leaf, Petal] * 20, set()
+
+    class Host(nn.Module):
+        def forward(self, x, kind):
+            made = kind([])
+            addresses.add(id(made))
+            return made(x, "")
+
+    def work():
+        host = Host()
+        for kind in kinds:
+            host(torch.ones(1), kind)
+
+    names = [s.name for s in record(tmp_path / "x.pyro", work, "layers").layers]
+    assert names == [name for kind in kinds for name in ("", f"<{kind.__name__}>")]
+    assert len(addresses) < len(kinds)
+
+
+def test_modules_are_called_again_in_the_next_session(tmp_path):
+    model, x = Odd(), torch.ones(2, 4)
+    names = []
+    for _ in range(3):
+        layers = record(tmp_path / "x.pyro", lambda: [model(x) for _ in range(3)], "layers").layers
+        names.append([s.name for s in layers])
+        model.late = nn.Linear(4, 4)
+        model(x)
+    assert names[0] == names[1] == names[2] and len(names[0]) == 48
+
+
+def test_more_calls_than_are_remembered(tmp_path):
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.last = nn.Identity(), nn.Linear(2, 2)
+
+        def forward(self, x):
+            for _ in range(20000):
+                x = self.cell(x)
+            return self.last(x)
+
+    model = Loop()
+    layers = record(
+        tmp_path / "x.pyro", lambda: [model(torch.ones(1, 2)) for _ in range(2)], "layers"
+    ).layers
+    assert [s.name for s in layers] == ["", *["cell"] * 20000, "last"] * 2
 
 
 def test_modules_that_hold_each_other(tmp_path):
