@@ -6,7 +6,8 @@ Part overhead: every round runs each variant once, in random order, with calls o
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
 the variant's time divided by that of the bare calls around it, with a 95 % interval from resampled
 rounds. The time of several calls is their lower quartile, which other programs disturb least.
-"above" is the difference of two variants of the same rounds, with the interval of that difference.
+"above" is the difference of two variants of the same round, corrected by the bare calls around each
+as far as those predict it: the mean of the middle half of the rounds, with its interval.
 "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so its
 rounds come after all others, with their own control. The floors are CUPTI's records of kernels
 alone, dropped unread, and empty RecordFunction callbacks with inputs. The "hooks floor" adds to
@@ -51,6 +52,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "build" / "bench"
 PEERS = pathlib.Path(__file__).with_name("peers")
 FULL = ("layers", "ops", "shapes", "memory", "devices")
+SHARED_SECONDS = 240
+MOST_LAUNCH_ROUNDS = 60
+ROUNDS_PER_COLLECTION = 8  # Python collects garbage between rounds only
 
 
 def torchvision_model(name, batch):
@@ -173,7 +177,8 @@ def measure(name, model, example, table, options, limit_s):
                 after = time_calls(model, example, options.calls)
                 rounds[way].append((seconds, before + after))
                 before = after
-            gc.collect()
+            if done % ROUNDS_PER_COLLECTION == 0:
+                gc.collect()
             if time.monotonic() - began > limit_s and done >= 8:
                 break
     gc.enable()
@@ -302,7 +307,7 @@ def measure_launches(options):
     cupti = build_cupti_floor()
     table = gpu_ladder.ways(cupti, build_floor(), FOLDER / "ladder.pyro")
     table.update(gpu_ladder.ways_alone(cupti))
-    return gpu_ladder.measure_launches(table, options.rounds)
+    return gpu_ladder.measure_launches(table, min(options.rounds, MOST_LAUNCH_ROUNDS))
 
 
 def timed(call, *arguments):
@@ -405,15 +410,18 @@ def main():
     parser.add_argument("--part", choices=tuple(PARTS), default="overhead")
     parser.add_argument("--only", default="",
                         help="models, separated by +, or the start of their names")  # fmt: skip
-    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=1000, help="at most")
     parser.add_argument("--calls", type=int, default=8)
-    parser.add_argument("--seconds", type=float, default=60, help="per model, of our rounds")
+    parser.add_argument("--seconds", type=float,
+                        help="per model, of our rounds; else they share 4 minutes")  # fmt: skip
     parser.add_argument("--their-seconds", type=float, default=30,
                         help="per model, of torch.profiler's rounds; 0: none")  # fmt: skip
     parser.add_argument("--ways", default="",
                         help="variants beside control and floors, separated by +")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
+    if options.seconds is None:
+        options.seconds = SHARED_SECONDS / len(chosen_models(options.only))
     if not torch.cuda.is_available():
         sys.exit("bench/gpu.py: torch sees no GPU")
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Measures on a GPU, in a few minutes per part, what limits are set for. Part 1: overhead at batch 1,
 # beside torch.profiler. Part 2: tests that take long, a busy device, and files. Part 3: the most
-# important numbers of part 1 with more rounds. Installs nothing. Results go to FOLDER as JSON and to the
-# terminal as tables. Usage: gpu-limits.sh 1|2|3 FOLDER
+# important numbers of part 1 with more rounds. Part 4: layers and kernels alone, with most calls.
+# Installs nothing. Results go to FOLDER as JSON and to the terminal as tables.
+# Usage: gpu-limits.sh 1|2|3|4 FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-part=${1:?1, 2 or 3}
+part=${1:?1, 2, 3 or 4}
 folder=${2:?a folder}
 export PYTHONUNBUFFERED=1
 case $part in
@@ -29,6 +30,10 @@ case $part in
     scripts/bench-gpu.sh --part overhead --only vit_b_16+resnet50 --calls 6 --rounds 600 --seconds 125 \
         --their-seconds 26 --ways "hooks floor+times floor+layers and kernels+everything+everything but memsets" \
         --json "$folder/floors.json"
+    ;;
+4)
+    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 30 --rounds 5000 --seconds 285 \
+        --their-seconds 0 --ways "layers and kernels" --json "$folder/layers.json"
     ;;
 *)
     echo "gpu-limits: no part $part" >&2
