@@ -25,7 +25,8 @@ extern ordered_call core_call_order[MOST_ORDERED_CALLS + 1] __attribute__((visib
  * slot's parent, id and session are those of the call. */
 const ordered_call *call_order_place(const ordered_call *expected, module_slot *called);
 /* A module died, so that its address may be that of another one soon. */
-void call_order_forget(void);
+void call_order_forget(const PyObject *module);
+void call_order_forget_all(void);
 
 /* Prefetches what the next calls read; `expected` is the next one. */
 static inline void call_order_prefetch(const ordered_call *expected)

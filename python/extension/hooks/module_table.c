@@ -74,7 +74,7 @@ static void forget(const PyObject *module)
     }
     core_modules.slots[i] = (module_slot){0};
     core_modules.seen_count--;
-    call_order_forget();
+    call_order_forget(module);
     free_seen(seen);
 }
 
@@ -94,7 +94,7 @@ void layers_forget_all(void)
     uint32_t count = core_modules.slot_count;
     core_modules.slots = NULL;
     core_modules.slot_count = core_modules.seen_count = 0;
-    call_order_forget();
+    call_order_forget_all();
     for (uint32_t i = 0; i < count; i++) {
         if (slots[i].module)
             free_seen(slots[i].seen);
