@@ -217,7 +217,6 @@ class Figures:
     def __init__(self, rounds, of_calls=statistics.median):
         """`of_calls`: the time of some calls, by the times of each."""
         self._rounds = rounds
-        self._of_calls = of_calls
         self.ratios = {
             way: [of_calls(mine) / of_calls(bare) for mine, bare in pairs]
             for way, pairs in rounds.items()
@@ -236,23 +235,14 @@ class Figures:
         return lowest_tenth(self._all(way, 0)) / lowest_tenth(bare)
 
     def difference(self, way, other):
-        """Difference of two variants of the same rounds, in units of the bare time. They ran at
-        different times of a round: as far as the bare calls around them predict their times, those
-        correct the difference."""
-        pairs = zip(self._rounds[way], self._rounds[other], strict=True)
-        rows = [self._compare(mine, theirs) for mine, theirs in pairs]
+        """Difference of two variants in units of the bare time. Uses medians, because the variants
+        ran at different times of a round."""
 
-        def corrected(share):
-            return [difference - share * around for difference, around in rows]
+        def statistic(rows):
+            return statistics.median(a for a, _ in rows) - statistics.median(b for _, b in rows)
 
-        best = min((corrected(share / 4) for share in range(5)), key=middle_width)
-        return with_interval(best, middle_mean)
-
-    def _compare(self, mine, theirs):
-        """(difference of two variants, difference of the bare calls around them) of one round."""
-        times = [self._of_calls(calls) for calls in (*mine, *theirs)]
-        bare = (times[1] + times[3]) / 2
-        return (times[0] - times[2]) / bare, (times[1] - times[3]) / bare
+        pairs = list(zip(self.ratios[way], self.ratios[other], strict=True))
+        return with_interval(pairs, statistic)
 
     def share(self, way, other):
         """Overhead of one variant divided by that of the other, from medians."""
@@ -276,20 +266,6 @@ def lowest_tenth(values):
 
 def lower_quartile(values):
     return sorted(values)[len(values) // 4]
-
-
-def middle_half(values):
-    return sorted(values)[len(values) // 4 : len(values) - len(values) // 4]
-
-
-def middle_mean(values):
-    """The mean of the middle half: as robust as needed here, and closer than a median."""
-    return statistics.fmean(middle_half(values))
-
-
-def middle_width(values):
-    middle = middle_half(values)
-    return middle[-1] - middle[0]
 
 
 def with_interval(values, statistic):

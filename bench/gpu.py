@@ -6,8 +6,7 @@ Part overhead: every round runs each variant once, in random order, with calls o
 before and after; every call ends with a synchronization. A ratio is the median over the rounds of
 the variant's time divided by that of the bare calls around it, with a 95 % interval from resampled
 rounds. The time of several calls is their lower quartile, which other programs disturb least.
-"above" is the difference of two variants of the same round, corrected by the bare calls around each
-as far as those predict it: the mean of the middle half of the rounds, with its interval.
+"above" is the difference of two variants of the same rounds, with the interval of that difference.
 "bare again" is the control. torch.profiler keeps CUPTI for itself once it has started, so its
 rounds come after all others, with their own control. The floors are CUPTI's records of kernels
 alone, dropped unread, and empty RecordFunction callbacks with inputs. The "hooks floor" adds to
