@@ -39,13 +39,12 @@ typedef struct pyro_launches {
 /* Programs launch with two functions in turn: one of torch's kernels, one of the libraries'. */
 #define PYRO_THREAD_CALLS 2
 
-/* A thread that makes calls. A cache line; glibc on AArch64 cannot align it to one. */
+/* A thread that makes calls. As large as a cache line, to which glibc on AArch64 cannot align it. */
 typedef struct pyro_calling_thread {
     uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
     uint32_t pending; /* the launch that it is in, while the sink does not know of it; or 0 */
     uint32_t start; /* in which it made its last launch; 0: none */
-    uint32_t
-        pending_kind; /* index of its key below; not beside `pending`, or one slow store sets both */
+    uint32_t pending_kind; /* index of its key; beside `pending`, one slow store would set both */
     uint64_t begun; /* when the pending launch did, by pyro_counter() */
     /* Kinds of launches that the sink takes as a whole, the latest first; key 0: none. */
     uint64_t keys[PYRO_THREAD_CALLS], heads[PYRO_THREAD_CALLS];

@@ -28,10 +28,16 @@ const ordered_call *call_order_place(const ordered_call *expected, module_slot *
 void call_order_forget(const PyObject *module);
 void call_order_forget_all(void);
 
-/* Prefetches what the next calls read; `expected` is the next one. */
-static inline void call_order_prefetch(const ordered_call *expected)
+/* Prefetches what the next calls read; `expected` is the next one. With inputs, that is also what its
+ * module was called with. */
+static inline void call_order_prefetch(const ordered_call *expected, bool with_input)
 {
     __builtin_prefetch(expected + 2);
+    if (with_input) {
+        const module_slot *slot = module_slot_at(expected->slot);
+        __builtin_prefetch(slot);
+        __builtin_prefetch(slot->input);
+    }
 }
 
 #endif

@@ -382,9 +382,9 @@ static inline bool is_plain_now(void)
 static inline bool is_expected(const ordered_call *expected, const PyObject *module)
 {
     uint64_t parent, running; /* an id and a session at once */
-    _Static_assert(offsetof(ordered_call, generation) - offsetof(ordered_call, parent) ==
-                       offsetof(layer_call, generation) - offsetof(layer_call, id),
-                   "pairs");
+    _Static_assert(offsetof(ordered_call, generation) == offsetof(ordered_call, parent) + 4 &&
+                       offsetof(layer_call, generation) == offsetof(layer_call, id) + 4,
+                   "they lie side by side");
     memcpy(&parent, &expected->parent, sizeof parent);
     memcpy(&running, &thread_state.call.id, sizeof running);
     return expected->module == module && parent == running;
@@ -431,7 +431,7 @@ observe_expected(PyObject *function, PyObject *const *arguments, size_t count_an
     call->module = expected->module;
     call->id = expected->id;
     thread_state.expected = expected + 1;
-    call_order_prefetch(expected + 1);
+    call_order_prefetch(expected + 1, input != NULL);
     PyObject *result = core_hook.original(function, arguments, count_and_flag, names);
     end_expected(thread, outer.generation, &outer, !result);
     call->module = outer.module;
