@@ -482,6 +482,29 @@ static void test_launches_that_have_a_beginning(void **state)
     assert_int_equal(status.unfinished, 0);
 }
 
+/* A thread knows two kinds. The sink learns of a pending launch of either kind with the right name. */
+static void test_a_pending_launch_of_the_other_kind(void **state)
+{
+    (void)state;
+    takes_launches = true;
+    start();
+    device.capture(true);
+    device.launch("captured", 10, 7);
+    device.capture(false);
+    device.replay(10);
+    assert_int_equal(call_count, 2);
+    for (int i = 0; i < 2; i++) {
+        device.replay(10);
+        device.capture(true);
+        device.launch("captured", 10, 7);
+        device.capture(false);
+        assert_int_equal(call_count, 3 + i);
+        assert_string_equal(calls[2 + i].name, "cuLaunchKernel");
+    }
+    assert_int_equal(captured_count, 3);
+    pyro_collector_stop();
+}
+
 /* What the sink said of a kind holds in one session; in the next one it is asked again. */
 static void test_kinds_of_launches_belong_to_a_session(void **state)
 {
@@ -579,6 +602,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
+    cmocka_unit_test_setup_teardown(test_a_pending_launch_of_the_other_kind, begin, end),
     cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
