@@ -191,14 +191,15 @@ static uint64_t count_values(const layer_input *input)
     return input->count ? values : 0;
 }
 
-/* Notes whether observe_call() may handle the next calls of this session. */
-static void note_session(uint32_t generation)
+/* Whether observe_call() may handle the next calls of this session; notes that too. */
+static bool note_session(uint32_t generation)
 {
     const pyro_recorder_api *api = core_hook.api;
     bool is_plain = !(api->flags & PYRO_RECORD_STACKS) && !api->uses_clock && !api->needs_fence &&
                     !core_passes_wanted && !core_marks_wanted && !core_ranges_wanted;
     core_hook.wants_inputs = api->flags & PYRO_RECORD_SHAPES;
     core_hook.plain_generation = is_plain ? generation : NONE_PLAIN;
+    return is_plain;
 }
 
 static inline bool is_named(const module_slot *slot, uint32_t parent, uint32_t generation)
@@ -237,8 +238,8 @@ static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
     int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
     if (!id || !begin_layer(id, &inner, &input, mark))
         return original(function, arguments, count_and_flag, names);
-    note_session(generation);
-    expect_next(module, is_inside ? outer.id : 0, generation);
+    if (note_session(generation))
+        expect_next(module, is_inside ? outer.id : 0, generation);
     thread_state.call = inner;
     bool is_step = !is_inside && core_hook.api->wants_steps, has_range = core_ranges_wanted;
     uint64_t begin_raw = __builtin_expect(is_step, 0) ? pyro_raw_time(core_hook.api) : 0;
