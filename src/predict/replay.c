@@ -145,16 +145,18 @@ static bool list_calls(gatherer *g)
     if (!g->calls)
         return false;
     for (size_t i = 0; i < trace->count; i++) {
-        if (trace->category[i] != PYRO_EVENT_OP || g->times.owner[i] != i ||
-            g->times.time_ns[i] <= 0)
+        if (trace->category[i] != PYRO_EVENT_OP || g->times.owner[i] != i)
             continue;
+        if (g->whole->result.on_device && g->times.time_ns[i] <= 0)
+            continue; /* it launched nothing */
         const pyro_op_detail *detail = &trace->ops[trace->detail[i]];
         op_call call = {.kind = g->context.kind_of_op[trace->detail[i]] & ~PYRO_KIND_INSIDE,
                         .detail = trace->detail[i],
                         .strides = detail->strides,
                         .has_gradient = detail->sequence != PYRO_NO_SEQUENCE &&
                                         detail->forward_thread == 0,
-                        .time_ns = g->times.time_ns[i]};
+                        /* Recording the ops inside may have taken as long as the op. */
+                        .time_ns = g->times.time_ns[i] > 0 ? g->times.time_ns[i] : 0};
         if (call.kind > 0) /* kind 0 is for ops of which nothing is known */
             g->calls[g->count++] = call;
     }

@@ -151,6 +151,18 @@ def test_strides_and_autograd_are_kept_apart(tmp_path):
     assert run_script(tmp_path / "replay.py", "--check") == 0
 
 
+def test_ops_that_are_shorter_than_their_recording_are_kept(tmp_path):
+    """What recording the ops inside takes is subtracted, but not more than there is."""
+    matrix = [[[8, 8], [8, 8]], ["float", "float"], ["", ""]]
+    inside = [{**op_event("aten::view", at, *matrix), "dur": 0.5} for at in range(1, 9)]
+    outer = {**op_event("aten::mm", 0, *matrix), "dur": 10}
+    long = op_event("aten::mm", 1000, *matrix)
+    (tmp_path / "run.json").write_text(json.dumps({"traceEvents": [outer, *inside, long]}))
+    done = run_tool("replay", tmp_path / "run.json", "--format", "json")
+    (op,) = json.loads(done.stdout)["ops"]
+    assert (op["name"], op["calls"], op["total_ns"]) == ("aten::mm", 2, 500_000)
+
+
 def test_rejected_with_a_reason(tmp_path):
     trace = {
         "traceEvents": [
