@@ -30,7 +30,7 @@ static struct recorded_calls {
     uint32_t generation; /* of the session */
     uint32_t first;      /* correlation of its first call; 0: none yet */
     uint32_t are_for_passes;
-    uint32_t plain_generation; /* the same, if record_launch() needs nothing else; or 0 */
+    uint32_t plain_generation; /* the same, if launches may be written as a whole; or 0 */
     /* Of each call the id of its name and, above, kind and scope of its records; 0: not known in
      * this session. A lookup by text costs as much as the rest of a record. */
     uint64_t heads[PYRO_MOST_CALL_NUMBERS];
@@ -140,13 +140,13 @@ static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
     return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
-/* record_launch() may report what follows, but not for passes, whose calls must be known before their
+/* Later launches may be written as a whole, but not for passes, whose calls must be known before their
  * work arrives. */
 static __attribute__((cold)) pyro_launch_kind begin_call(const pyro_device_call *call,
                                                          uint32_t correlation, uint64_t begun)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_launch_kind kind = {0, 0};
+    pyro_launch_kind kind = {.head = 0};
     if (call->controls_profiler) {
         control_window(call);
         return kind;
@@ -160,6 +160,7 @@ static __attribute__((cold)) pyro_launch_kind begin_call(const pyro_device_call 
         begin_span(api, thread, head, correlation, begun);
     bool has_name = (uint32_t)head != 0;
     kind.session = thread->generation;
+    kind.writer = pyro_thread_place();
     if (has_name && __atomic_load_n(&calls.plain_generation, __ATOMIC_RELAXED) == kind.session)
         kind.head = head;
     pyro_recorder_leave(thread);
@@ -183,35 +184,6 @@ static __attribute__((cold)) void end_call(const pyro_device_call *call, uint32_
         record->end_raw = now;
     }
     pyro_recorder_leave(thread);
-}
-
-/* Small: the program evicts its code from the caches between launches. One record at the end costs
- * less than a span. */
-static __attribute__((hot, aligned(64))) bool
-record_launch(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended)
-{
-    const pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_recorder_thread *thread = pyro_this_thread;
-    if (__builtin_expect(!thread || api->is_resting || thread->next == thread->end, 0))
-        return false;
-    uint32_t busy = thread->busy, word = (uint32_t)(kind.head >> 32);
-    __atomic_store_n(&thread->busy, busy + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    /* The thread has been in the session of the kind. */
-    if (__builtin_expect(api->generation != kind.session, 0)) {
-        __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
-        return false;
-    }
-    pyro_record *record = thread->next;
-    record->start_raw = begun;
-    record->end_raw = ended;
-    record->sequence = correlation;
-    record->name = (uint32_t)kind.head;
-    memcpy(&record->kind, &word, sizeof word);
-    pyro_record_commit(thread, record);
-    pyro_record_prefetch(record + 2);
-    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
-    return true;
 }
 
 static void node_added(uint64_t node, uint64_t original)
@@ -321,9 +293,9 @@ static void work_ends(void)
 
 static const pyro_device_sink sink = {.now = read_clock,
                                       .ns_per_unit = ns_per_unit,
+                                      .recorder = &pyro_the_recorder_api,
                                       .call_begins = begin_call,
                                       .call_ends = end_call,
-                                      .launch = record_launch,
                                       .node_added = node_added,
                                       .work_begins = work_begins,
                                       .work = add_work,

@@ -6,6 +6,8 @@
 #ifndef PYRO_DEVICE_COLLECTOR_H
 #define PYRO_DEVICE_COLLECTOR_H
 
+#include <pyrometer/capture.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -62,10 +64,12 @@ typedef struct pyro_call_outcome {
     bool failed, is_captured; /* captured: added to a graph, not executed */
 } pyro_call_outcome;
 
-/* What the sink needs to know of a kind of launch. */
+/* How the calling thread's next launches by the same function are recorded. */
 typedef struct pyro_launch_kind {
-    uint64_t head;    /* 0: launches of this kind cannot be reported with launch() */
+    /* The name of their records and, above, kind and scope; 0: each is reported by two calls. */
+    uint64_t head;
     uint32_t session; /* in which the head is valid */
+    pyro_recorder_thread *const *writer; /* where the recorder keeps this thread's writer */
 } pyro_launch_kind;
 
 /*
@@ -75,15 +79,14 @@ typedef struct pyro_launch_kind {
 typedef struct pyro_device_sink {
     uint64_t (*now)(void); /* the recorder's clock */
     double (*ns_per_unit)(void); /* of that clock */
-    /* `begun` is a time of that clock. Returns what launch() gets for the thread's next launches by
-     * the same function. */
+    /* Launches with nothing of interest inside are written here when they end, which costs less than
+     * two calls. */
+    const pyro_recorder_api *recorder;
+    /* `begun` is a time of that clock. */
     pyro_launch_kind (*call_begins)(const pyro_device_call *call, uint32_t correlation,
                                     uint64_t begun);
     void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
                       pyro_call_outcome outcome);
-    /* A launch with nothing of interest inside, reported when it ends: that costs less than two
-     * calls. The times are those of pyro_counter(). False if the sink needs the two calls instead. */
-    bool (*launch)(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended);
     /* A node was added to a graph, or cloned from `original` (0: not cloned). */
     void (*node_added)(uint64_t node, uint64_t original);
     void (*work_begins)(void); /* before a batch of work, and after it */

@@ -9,8 +9,7 @@
 /* What every launch uses: one cache line. */
 static struct every_launch {
     _Alignas(64) uint32_t is_on; /* the number of the start, if callbacks are passed on; or 0 */
-    /* The sink's. */
-    bool (*launch)(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended);
+    const pyro_recorder_api *recorder; /* the sink's */
     pyro_launches launches;
 } every PYRO_EVERY_EVENT;
 
@@ -59,7 +58,7 @@ static __attribute__((noinline, cold)) void keep_time(pyro_cupti_callbacks *call
 
 /* The sink learns that a launch begins. */
 static void begin_launch(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
-                         uint64_t key, uint32_t correlation, uint64_t begun)
+                         uint32_t key, uint32_t correlation, uint64_t begun)
 {
     pyro_launch_kind kind = callbacks->sink->call_begins(call, correlation, begun);
     if (kind.head)
@@ -72,11 +71,12 @@ static void begin_launch(pyro_cupti_callbacks *callbacks, const pyro_device_call
 static void settle_pending(pyro_cupti_callbacks *callbacks)
 {
     pyro_calling_thread *thread = &this_thread;
-    uint32_t correlation = thread->pending;
-    uint64_t key = thread->keys[thread->pending_kind];
+    uint32_t key = thread->pending, correlation = thread->launch;
     const pyro_device_call *call = NULL;
-    thread->pending = 0;
-    if (correlation && thread->start == __atomic_load_n(&every.is_on, __ATOMIC_RELAXED))
+    if (!key)
+        return;
+    thread->pending = thread->launch = 0;
+    if (thread->start == __atomic_load_n(&every.is_on, __ATOMIC_RELAXED))
         call = pyro_cupti_calls_find(&callbacks->calls, pyro_cupti_domain_of_key(key),
                                      pyro_cupti_id_of_key(key));
     if (!call)
@@ -86,7 +86,7 @@ static void settle_pending(pyro_cupti_callbacks *callbacks)
 }
 
 static void on_call_begins(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
-                           uint64_t key, uint32_t correlation)
+                           uint32_t key, uint32_t correlation)
 {
     uint64_t begun = callbacks->sink->now();
     if (!call->starts_kernels) {
@@ -134,34 +134,48 @@ static __attribute__((noinline, cold)) void on_other(void *user, int domain, uin
         on_call_ends(callbacks, call, of_call);
 }
 
-/* A launch of one of the thread's kinds ends, or begins inside another one. */
-static __attribute__((hot, noinline)) void on_launch_ends(void *user, pyro_calling_thread *thread,
-                                                          uint32_t kind,
-                                                          const pyro_cupti_call *of_call)
+/* Writes the thread's pending launch as a record; false if the sink must learn of it instead. */
+static inline __attribute__((always_inline)) bool write_launch(const pyro_calling_thread *thread,
+                                                               uint32_t kind, uint64_t ended)
 {
-    uint64_t now = pyro_counter();
-    uint32_t pending = thread->pending;
-    pyro_launch_kind of_sink = {thread->heads[kind], thread->session};
-    if (__builtin_expect(!pending || pending != of_call->correlation || !of_call->result ||
-                             *of_call->result ||
-                             !every.launch(of_sink, pending, thread->begun, now),
-                         0)) {
-        uint64_t key = thread->keys[kind];
-        on_other(user, pyro_cupti_domain_of_key(key), pyro_cupti_id_of_key(key), of_call);
-        return;
+    const pyro_recorder_api *recorder = every.recorder;
+    pyro_recorder_thread *writer = *thread->writer;
+    uint64_t head = thread->heads[kind];
+    uint32_t busy, word = (uint32_t)(head >> 32);
+    if (__builtin_expect(!writer || recorder->is_resting || writer->next == writer->end, 0))
+        return false;
+    /* Like pyro_recorder_enter_with(): the thread has been in the session of its kinds. */
+    busy = writer->busy;
+    __atomic_store_n(&writer->busy, busy + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(recorder->generation != thread->session, 0)) {
+        __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
+        return false;
     }
-    thread->pending = 0;
+    pyro_record *record = writer->next;
+    record->start_raw = thread->begun;
+    record->end_raw = ended;
+    record->sequence = thread->launch;
+    record->name = (uint32_t)head;
+    memcpy(&record->kind, &word, sizeof word);
+    pyro_record_commit(writer, record);
+    pyro_record_prefetch(record + 2);
+    __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
+    return true;
 }
 
-/* Keeps its arguments in their registers: on_other() gets them. */
+/*
+ * Small, and without calls: the program evicts code from the caches between two callbacks. Arguments
+ * stay in their registers, because on_other() gets them. A callback of the pending launch's function is
+ * its end, or that function is called inside.
+ */
 __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int domain, uint32_t id,
                                                               const void *data)
 {
     const pyro_cupti_call *of_call = data;
     pyro_calling_thread *thread = &this_thread;
     __asm__("" : "+r"(thread)); /* the compiler would compute the address at every use */
-    uint64_t key = pyro_cupti_call_key(domain, id);
-    uint32_t kind = thread->keys[1] == key;
+    uint32_t key = pyro_cupti_call_key(domain, id), kind = thread->keys[1] == key;
     if (__builtin_expect(thread->keys[kind] != key ||
                              thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE),
                          0)) {
@@ -169,12 +183,20 @@ __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int do
         return;
     }
     if (thread->pending | of_call->site) {
-        on_launch_ends(user, thread, kind, of_call);
+        uint64_t now = pyro_counter();
+        if (__builtin_expect(thread->pending != key || thread->launch != of_call->correlation ||
+                                 !of_call->result || *of_call->result ||
+                                 !write_launch(thread, kind, now),
+                             0)) {
+            on_other(user, domain, id, data);
+            return;
+        }
+        thread->pending = thread->launch = 0;
         return;
     }
     pyro_cupti_count_launch(&every.launches, thread);
-    thread->pending = of_call->correlation;
-    thread->pending_kind = kind;
+    thread->pending = key;
+    thread->launch = of_call->correlation;
     thread->begun = pyro_counter();
     if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
         keep_time(user, of_call->correlation, thread->begun);
@@ -192,7 +214,7 @@ void pyro_cupti_callbacks_restart(pyro_cupti_callbacks *callbacks, const pyro_de
     callbacks->sink = sink;
     callbacks->last_node = 0;
     callbacks->is_clock_proven = false;
-    every.launch = sink->launch;
+    every.recorder = sink->recorder;
 }
 
 void pyro_cupti_callbacks_report(bool reports)

@@ -176,13 +176,14 @@ void pyro_cupti_forget_kinds(pyro_calling_thread *thread)
     memset(thread->keys, 0, sizeof thread->keys);
 }
 
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, pyro_launch_kind kind)
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint32_t key, pyro_launch_kind kind)
 {
     if (thread->counter >= PYRO_LAUNCH_COUNTERS)
         return;
     if (thread->session != kind.session)
         pyro_cupti_forget_kinds(thread);
     thread->session = kind.session;
+    thread->writer = kind.writer;
     if (thread->keys[1] == key) {
         thread->heads[1] = kind.head;
         return;

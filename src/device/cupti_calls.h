@@ -41,15 +41,17 @@ typedef struct pyro_launches {
 
 /* A thread that makes calls. As large as a cache line, to which glibc on AArch64 cannot align it. */
 typedef struct pyro_calling_thread {
-    uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
-    uint32_t pending; /* the launch that it is in, while the sink does not know of it; or 0 */
+    uint32_t
+        pending; /* key of the launch that it is in, while the sink does not know of it; or 0 */
     uint32_t start; /* in which it made its last launch; 0: none */
-    uint32_t pending_kind; /* index of its key; beside `pending`, one slow store would set both */
-    uint64_t begun; /* when the pending launch did, by pyro_counter() */
-    /* Kinds of launches that the sink takes as a whole, the latest first; key 0: none. */
-    uint64_t keys[PYRO_THREAD_CALLS], heads[PYRO_THREAD_CALLS];
-    uint32_t session; /* of the heads */
+    uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
     uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
+    uint64_t begun; /* when the pending launch did, by pyro_counter() */
+    /* Kinds of launches that are written as a whole, the latest first; key 0: none. */
+    uint32_t keys[PYRO_THREAD_CALLS];
+    uint64_t heads[PYRO_THREAD_CALLS];
+    uint32_t session; /* of the heads */
+    pyro_recorder_thread *const *writer; /* where the recorder keeps this thread's writer */
 } pyro_calling_thread;
 
 typedef struct pyro_cupti_calls {
@@ -88,25 +90,25 @@ const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int
 /* Counts a launch, by a locked instruction if the thread has no counter of its own. */
 void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
                               uint32_t correlation);
-/* The thread's next launches of this kind are reported as a whole, if it has a counter. */
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint64_t key, pyro_launch_kind kind);
+/* The thread's next launches of this kind are written as a whole, if it has a counter. */
+void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint32_t key, pyro_launch_kind kind);
 /* None are. */
 void pyro_cupti_forget_kinds(pyro_calling_thread *thread);
 
-/* Never 0. */
-static inline uint64_t pyro_cupti_call_key(int domain, uint32_t id)
+/* Never 0. There are far fewer than 65,536 ids. */
+static inline uint32_t pyro_cupti_call_key(int domain, uint32_t id)
 {
-    return (uint64_t)(uint32_t)domain << 32 | (uint64_t)(id + 1);
+    return (uint32_t)domain << 16 | id;
 }
 
-static inline int pyro_cupti_domain_of_key(uint64_t key)
+static inline int pyro_cupti_domain_of_key(uint32_t key)
 {
-    return (int)(key >> 32);
+    return (int)(key >> 16);
 }
 
-static inline uint32_t pyro_cupti_id_of_key(uint64_t key)
+static inline uint32_t pyro_cupti_id_of_key(uint32_t key)
 {
-    return (uint32_t)key - 1;
+    return key & 0xffff;
 }
 
 /* For a thread with a counter of its own. */

@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #define MOST 40000
@@ -20,12 +21,21 @@ static size_t work_count, call_count, end_count, node_count, failed_count, captu
 
 static uint64_t ahead_ns; /* of the system's clock */
 
-/* Launches that were reported as a whole. */
-static bool takes_launches;
-static uint32_t session = 1;
-static size_t launch_count;
-static uint64_t launch_numbers[MOST];
-static uint64_t last_begun, last_ended;
+/* Launches that were written as a whole. */
+static pyro_recorder_api recorder = {.generation = 1};
+static pyro_record records[64];
+static pyro_recorder_thread written = {.next = records, .end = records + 64};
+static pyro_recorder_thread *writer;
+
+static void take_launches(bool takes)
+{
+    recorder.is_resting = !takes;
+}
+
+static size_t launch_count(void)
+{
+    return (size_t)(written.next - records);
+}
 
 static uint64_t now(void)
 {
@@ -48,18 +58,9 @@ static pyro_launch_kind call_begins(const pyro_device_call *call, uint32_t corre
         calls[call_count] = *call;
     }
     call_count++;
-    return (pyro_launch_kind){takes_launches ? call->number : 0, session};
-}
-
-static bool take_launch(pyro_launch_kind kind, uint32_t correlation, uint64_t begun, uint64_t ended)
-{
-    (void)correlation;
-    if (!takes_launches || kind.session != session)
-        return false;
-    launch_numbers[launch_count++ % MOST] = kind.head;
-    last_begun = begun;
-    last_ended = ended;
-    return true;
+    return (pyro_launch_kind){.head = recorder.is_resting ? 0 : call->number,
+                              .session = recorder.generation,
+                              .writer = &writer};
 }
 
 static void call_ends(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
@@ -96,9 +97,9 @@ static void add_work(const pyro_device_work *work)
 
 static const pyro_device_sink sink = {.now = now,
                                       .ns_per_unit = ns_per_unit,
+                                      .recorder = &recorder,
                                       .call_begins = call_begins,
                                       .call_ends = call_ends,
-                                      .launch = take_launch,
                                       .node_added = node_added,
                                       .work_begins = nothing,
                                       .work = add_work,
@@ -114,8 +115,11 @@ static int begin(void **state)
 {
     (void)state;
     work_count = call_count = end_count = node_count = failed_count = captured_count = 0;
-    takes_launches = false;
-    launch_count = 0;
+    take_launches(false);
+    memset(records, 0, sizeof records);
+    written.next = records;
+    written.busy = 0;
+    writer = &written;
     unsetenv("PYRO_STUB_CUPTI");
     return 0;
 }
@@ -414,7 +418,7 @@ static void test_launches_of_all_threads_are_counted(void **state)
 static void test_launches_are_reported_as_a_whole(void **state)
 {
     (void)state;
-    takes_launches = true;
+    take_launches(true);
     start();
     device.capture(true);
     device.launch("captured", 10, 7);
@@ -422,9 +426,10 @@ static void test_launches_are_reported_as_a_whole(void **state)
     for (int i = 0; i < 10; i++) {
         uint64_t before = pyro_counter();
         device.launch("kernel", 10, 7);
+        const pyro_record *last = written.next - 1;
         if (i > 0)
-            assert_true(before <= last_begun && last_begun <= last_ended &&
-                        last_ended <= pyro_counter());
+            assert_true(before <= last->start_raw && last->start_raw <= last->end_raw &&
+                        last->end_raw <= pyro_counter());
         device.replay(10);
     }
     pyro_collector_stop();
@@ -435,20 +440,24 @@ static void test_launches_are_reported_as_a_whole(void **state)
     assert_int_equal(end_count, 2);
     assert_int_equal(captured_count, 1);
     assert_string_equal(calls[1].name, "cuGraphLaunch");
-    assert_int_equal(launch_count, 19);
-    assert_int_equal(launch_numbers[0], calls[0].number);
-    assert_int_equal(launch_numbers[1], calls[0].number);
-    assert_int_equal(launch_numbers[2], calls[1].number);
+    assert_int_equal(launch_count(), 19);
+    assert_int_equal(records[0].name, calls[0].number);
+    assert_int_equal(records[1].name, calls[0].number);
+    assert_int_equal(records[2].name, calls[1].number);
+    assert_int_equal(written.busy, 0);
+    /* Each has its work; the second work is that of the first replay. */
+    for (size_t i = 0; i < 19; i++)
+        assert_int_equal(records[i].sequence, works[i ? i + 1 : 0].correlation);
     assert_int_equal(status.launches, 21);
     assert_int_equal(status.unfinished, 0);
     assert_int_equal(work_count, 20);
 }
 
-/* Something happens inside, the launch fails, or the sink takes no whole launches any more. */
+/* Something happens inside, the launch fails, or the recorder rests. */
 static void test_launches_that_have_a_beginning(void **state)
 {
     (void)state;
-    takes_launches = true;
+    take_launches(true);
     start();
     device.launch("first", 10, 7);
     device.launch("whole", 10, 7);
@@ -465,16 +474,16 @@ static void test_launches_that_have_a_beginning(void **state)
     device.fail_launches(false);
     assert_int_equal(call_count, 3);
     assert_int_equal(failed_count, 1);
-    takes_launches = false;
+    take_launches(false);
     device.launch("refused", 10, 7);
     device.launch("refused", 10, 7);
     assert_int_equal(call_count, 5);
-    takes_launches = true;
+    take_launches(true);
     device.launch("first", 10, 7);
     device.launch("whole", 10, 7);
     assert_int_equal(call_count, 6);
     assert_int_equal(end_count, 6);
-    assert_int_equal(launch_count, 2);
+    assert_int_equal(launch_count(), 2);
     pyro_collector_stop();
     pyro_collector_status status;
     pyro_collector_look(&status);
@@ -486,7 +495,7 @@ static void test_launches_that_have_a_beginning(void **state)
 static void test_a_pending_launch_of_the_other_kind(void **state)
 {
     (void)state;
-    takes_launches = true;
+    take_launches(true);
     start();
     device.capture(true);
     device.launch("captured", 10, 7);
@@ -509,27 +518,50 @@ static void test_a_pending_launch_of_the_other_kind(void **state)
 static void test_kinds_of_launches_belong_to_a_session(void **state)
 {
     (void)state;
-    takes_launches = true;
+    take_launches(true);
     start();
     device.capture(true);
     device.launch("captured", 10, 7);
     device.capture(false);
     for (int i = 0; i < 3; i++) {
-        call_count = launch_count = 0;
+        call_count = 0;
+        written.next = records;
         for (int j = 0; j < 5; j++) {
             device.launch("kernel", 10, 7);
             device.replay(10);
         }
         assert_int_equal(call_count,
                          i ? 2 : 1); /* the kernel's kind was known by the captured one */
-        assert_int_equal(launch_count, 10 - call_count);
-        session++;
+        assert_int_equal(launch_count(), 10 - call_count);
+        recorder.generation++;
     }
     pyro_collector_stop();
     pyro_collector_status status;
     pyro_collector_look(&status);
     assert_int_equal(status.launches, 31);
     assert_int_equal(status.unfinished, 0);
+}
+
+/* The recorder's chunk is full, or the thread has left the recorder: the sink learns of each launch. */
+static void test_launches_without_room(void **state)
+{
+    (void)state;
+    take_launches(true);
+    start();
+    for (int i = 0; i < 70; i++)
+        device.launch("kernel", 10, 7);
+    assert_int_equal(launch_count(), 64);
+    assert_int_equal(call_count, 6);
+    written.next = records;
+    device.launch("kernel", 10, 7);
+    assert_int_equal(launch_count(), 1);
+    writer = NULL;
+    device.launch("kernel", 10, 7);
+    assert_int_equal(launch_count(), 1);
+    assert_int_equal(call_count, 7);
+    assert_int_equal(end_count, 7);
+    pyro_collector_stop();
+    assert_int_equal(work_count, 72);
 }
 
 static size_t resident_bytes(void)
@@ -604,6 +636,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
     cmocka_unit_test_setup_teardown(test_a_pending_launch_of_the_other_kind, begin, end),
     cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, begin, end),
+    cmocka_unit_test_setup_teardown(test_launches_without_room, begin, end),
     cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
 };
 
