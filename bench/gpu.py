@@ -41,6 +41,7 @@ import time
 
 import gpu_ladder
 import torch
+from gpu_rounds import KeptRounds
 from torch.profiler import ProfilerActivity, profile
 
 import pyrometer
@@ -164,12 +165,13 @@ def measure(name, model, example, table, options, limit_s):
     order = list(table)
     rounds = {way: [] for way in order}
     began = time.monotonic()
+    before = None
     gc.disable()
     with torch.inference_mode():
         time_calls(model, example, 20)
         for done in range(1, options.rounds + 1):
             random.shuffle(order)
-            before = time_calls(model, example, options.calls)
+            before = before or time_calls(model, example, options.calls)
             for way in order:
                 with table[way]():
                     seconds = time_calls(model, example, options.calls)
@@ -178,6 +180,7 @@ def measure(name, model, example, table, options, limit_s):
                 before = after
             if done % ROUNDS_PER_COLLECTION == 0:
                 gc.collect()
+                before = None
             if time.monotonic() - began > limit_s and done >= 8:
                 break
     gc.enable()
@@ -269,9 +272,12 @@ def chosen_ways(table, options):
 def measure_overhead(options):
     models = {name: torchvision_model(*MODELS[name]) for name in chosen_models(options.only)}
     table, ours, results = chosen_ways(our_ways(), options), {}, []
+    device = torch.cuda.get_device_name()
+    kept = KeptRounds(options.add_to, device=device, torch=torch.__version__, calls=options.calls)
     for name, pair in models.items():
         rounds = measure(name, *pair, table, options, options.seconds)
         ours[name] = Figures(rounds, lower_quartile)
+        kept.add(name, ours[name])
         results.append(report_ours(name, ours[name]))
         write_results(results, options)  # torch.profiler takes long, and may not finish in time
     for name, pair in models.items() if options.their_seconds else ():
@@ -417,6 +423,8 @@ def main():
                         help="per model, of torch.profiler's rounds; 0: none")  # fmt: skip
     parser.add_argument("--ways", default="",
                         help="variants beside control and floors, separated by +")  # fmt: skip
+    parser.add_argument("--add-to", type=pathlib.Path,
+                        help="file of earlier rounds, to which these are added")  # fmt: skip
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     if options.seconds is None:

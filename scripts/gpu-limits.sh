@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Measures on a GPU, in a few minutes per part, what limits are set for. Part 1: overhead at batch 1,
 # beside torch.profiler. Part 2: tests that take long, a busy device, and files. Part 3: the most
-# important numbers of part 1 with more rounds. Part 4: layers and kernels alone, with most calls.
-# Installs nothing. Results go to FOLDER as JSON and to the terminal as tables.
+# important numbers of part 1 with more rounds. Part 4: layers and kernels alone; run again, it adds
+# rounds to those in FOLDER. Installs nothing. Results go to FOLDER as JSON and to the terminal as tables.
 # Usage: gpu-limits.sh 1|2|3|4 FOLDER
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,8 +32,8 @@ case $part in
         --json "$folder/floors.json"
     ;;
 4)
-    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 30 --rounds 5000 --seconds 285 \
-        --their-seconds 0 --ways "layers and kernels" --json "$folder/layers.json"
+    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 6 --rounds 5000 --seconds 420 \
+        --their-seconds 0 --ways "layers and kernels" --add-to "$folder/layers.json"
     ;;
 *)
     echo "gpu-limits: no part $part" >&2

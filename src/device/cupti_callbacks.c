@@ -136,7 +136,7 @@ static __attribute__((noinline, cold)) void on_other(void *user, int domain, uin
 
 /* Writes the thread's pending launch as a record; false if the sink must learn of it instead. */
 static inline __attribute__((always_inline)) bool write_launch(const pyro_calling_thread *thread,
-                                                               uint32_t kind, uint64_t ended)
+                                                               uint32_t kind)
 {
     const pyro_recorder_api *recorder = every.recorder;
     pyro_recorder_thread *writer = *thread->writer;
@@ -153,8 +153,9 @@ static inline __attribute__((always_inline)) bool write_launch(const pyro_callin
         return false;
     }
     pyro_record *record = writer->next;
+    /* After all loads have begun: reading the counter takes as long as a miss of the cache. */
+    record->end_raw = pyro_counter();
     record->start_raw = thread->begun;
-    record->end_raw = ended;
     record->sequence = thread->launch;
     record->name = (uint32_t)head;
     memcpy(&record->kind, &word, sizeof word);
@@ -183,10 +184,9 @@ __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int do
         return;
     }
     if (thread->pending | of_call->site) {
-        uint64_t now = pyro_counter();
         if (__builtin_expect(thread->pending != key || thread->launch != of_call->correlation ||
                                  !of_call->result || *of_call->result ||
-                                 !write_launch(thread, kind, now),
+                                 !write_launch(thread, kind),
                              0)) {
             on_other(user, domain, id, data);
             return;
