@@ -30,7 +30,7 @@ static struct recorded_calls {
     uint32_t generation; /* of the session */
     uint32_t first;      /* correlation of its first call; 0: none yet */
     uint32_t are_for_passes;
-    uint32_t plain_generation; /* the same, if launches may be written as a whole; or 0 */
+    uint32_t plain_generation; /* the same, if the collector may write calls; or 0 */
     /* Of each call the id of its name and, above, kind and scope of its records; 0: not known in
      * this session. A lookup by text costs as much as the rest of a record. */
     uint64_t heads[PYRO_MOST_CALL_NUMBERS];
@@ -53,12 +53,6 @@ static uint64_t read_clock(void)
 static double ns_per_unit(void)
 {
     return 1 / pyro_clock_rate(&pyro_the_recorder_api);
-}
-
-/* No address has this bit, so no other span has this key. */
-static const void *key_of(uint32_t correlation)
-{
-    return (const void *)((uintptr_t)correlation | (uintptr_t)1 << 63);
 }
 
 /* The first call of a session, or its first of a pass. */
@@ -114,7 +108,7 @@ static void begin_span(pyro_recorder_api *api, pyro_recorder_thread *thread, uin
 {
     uint32_t word = (uint32_t)(head >> 32);
     pyro_record *record = pyro_record_room(api, thread);
-    pyro_span_open(thread, record, key_of(correlation));
+    pyro_span_open(thread, record, pyro_call_span_key(correlation));
     if (!record)
         return;
     record->start_raw = start_raw;
@@ -140,13 +134,13 @@ static inline pyro_recorder_thread *enter(pyro_recorder_api *api)
     return thread ? pyro_recorder_enter_with(api, thread) : NULL;
 }
 
-/* Later launches may be written as a whole, but not for passes, whose calls must be known before their
- * work arrives. */
-static __attribute__((cold)) pyro_launch_kind begin_call(const pyro_device_call *call,
-                                                         uint32_t correlation, uint64_t begun)
+/* The collector may write later calls of the kind itself, but not for passes, whose calls must be known
+ * before their work arrives. */
+static __attribute__((cold)) pyro_call_kind begin_call(const pyro_device_call *call,
+                                                       uint32_t correlation, uint64_t begun)
 {
     pyro_recorder_api *api = &pyro_the_recorder_api;
-    pyro_launch_kind kind = {.head = 0};
+    pyro_call_kind kind = {.head = 0};
     if (call->controls_profiler) {
         control_window(call);
         return kind;
@@ -175,7 +169,7 @@ static __attribute__((cold)) void end_call(const pyro_device_call *call, uint32_
     pyro_recorder_thread *thread = call->controls_profiler ? NULL : enter(api);
     if (!thread)
         return;
-    pyro_record *record = pyro_span_close(thread, key_of(correlation));
+    pyro_record *record = pyro_span_close(thread, pyro_call_span_key(correlation));
     if (record) {
         if (outcome.failed)
             record->notes |= PYRO_NOTE_RAISED;

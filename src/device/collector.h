@@ -56,6 +56,7 @@ typedef struct pyro_device_call {
     const char *name; /* without version suffixes; stays valid */
     uint16_t number;  /* of the name, from 1, below PYRO_MOST_CALL_NUMBERS */
     bool starts_kernels;    /* a launch of a kernel or of a graph */
+    bool ends_soon; /* it does not wait for the device: a launch, or memory is set */
     bool is_runtime;        /* of the runtime API, which calls the driver API */
     bool controls_profiler; /* it starts or stops the window of a profiler */
 } pyro_device_call;
@@ -64,13 +65,19 @@ typedef struct pyro_call_outcome {
     bool failed, is_captured; /* captured: added to a graph, not executed */
 } pyro_call_outcome;
 
-/* How the calling thread's next launches by the same function are recorded. */
-typedef struct pyro_launch_kind {
+/* How the calling thread's next calls of the same function are recorded. */
+typedef struct pyro_call_kind {
     /* The name of their records and, above, kind and scope; 0: each is reported by two calls. */
     uint64_t head;
     uint32_t session; /* in which the head is valid */
     pyro_recorder_thread *const *writer; /* where the recorder keeps this thread's writer */
-} pyro_launch_kind;
+} pyro_call_kind;
+
+/* What ends the span of a call. No address has this bit, so no other span has this key. */
+static inline const void *pyro_call_span_key(uint32_t correlation)
+{
+    return (const void *)((uintptr_t)correlation | (uintptr_t)1 << 63);
+}
 
 /*
  * Receives what the collector sees. Calls and nodes arrive on the program's threads, inside the
@@ -79,12 +86,12 @@ typedef struct pyro_launch_kind {
 typedef struct pyro_device_sink {
     uint64_t (*now)(void); /* the recorder's clock */
     double (*ns_per_unit)(void); /* of that clock */
-    /* Launches with nothing of interest inside are written here when they end, which costs less than
-     * two calls. */
+    /* Calls of known kinds are written here, which costs less than calls of the sink: as a whole if
+     * they end soon, else as a span of the thread, by pyro_call_span_key(). */
     const pyro_recorder_api *recorder;
     /* `begun` is a time of that clock. */
-    pyro_launch_kind (*call_begins)(const pyro_device_call *call, uint32_t correlation,
-                                    uint64_t begun);
+    pyro_call_kind (*call_begins)(const pyro_device_call *call, uint32_t correlation,
+                                  uint64_t begun);
     void (*call_ends)(const pyro_device_call *call, uint32_t correlation,
                       pyro_call_outcome outcome);
     /* A node was added to a graph, or cloned from `original` (0: not cloned). */

@@ -56,18 +56,18 @@ static __attribute__((noinline, cold)) void keep_time(pyro_cupti_callbacks *call
     pyro_cupti_launch_keep_time(&callbacks->calls, correlation, begun);
 }
 
-/* The sink learns that a launch begins. */
-static void begin_launch(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
-                         uint32_t key, uint32_t correlation, uint64_t begun)
+/* The sink learns that a call begins. */
+static void begin_call(pyro_cupti_callbacks *callbacks, const pyro_device_call *call, uint32_t key,
+                       uint32_t correlation, uint64_t begun)
 {
-    pyro_launch_kind kind = callbacks->sink->call_begins(call, correlation, begun);
+    pyro_call_kind kind = callbacks->sink->call_begins(call, correlation, begun);
     if (kind.head)
-        pyro_cupti_launch_is_plain(&this_thread, key, kind);
+        pyro_cupti_call_is_plain(&this_thread, key, call, kind);
     else
         pyro_cupti_forget_kinds(&this_thread);
 }
 
-/* The sink learns of the pending launch: something happens in it, or it ends in an unusual way. */
+/* The sink learns of the pending call: something happens in it, or it ends in an unusual way. */
 static void settle_pending(pyro_cupti_callbacks *callbacks)
 {
     pyro_calling_thread *thread = &this_thread;
@@ -81,22 +81,21 @@ static void settle_pending(pyro_cupti_callbacks *callbacks)
                                      pyro_cupti_id_of_key(key));
     if (!call)
         return;
-    thread->launch = correlation;
-    begin_launch(callbacks, call, key, correlation, thread->begun);
+    thread->launch = call->starts_kernels ? correlation : 0;
+    begin_call(callbacks, call, key, correlation, thread->begun);
 }
 
 static void on_call_begins(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
                            uint32_t key, uint32_t correlation)
 {
     uint64_t begun = callbacks->sink->now();
-    if (!call->starts_kernels) {
-        callbacks->sink->call_begins(call, correlation, begun);
-        return;
+    pyro_cupti_call_begins(&every.launches, &this_thread);
+    if (call->starts_kernels) {
+        pyro_cupti_launch_begins(&every.launches, &this_thread, correlation);
+        if (__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
+            keep_time(callbacks, correlation, begun);
     }
-    pyro_cupti_launch_begins(&every.launches, &this_thread, correlation);
-    if (__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED))
-        keep_time(callbacks, correlation, begun);
-    begin_launch(callbacks, call, key, correlation, begun);
+    begin_call(callbacks, call, key, correlation, begun);
 }
 
 static void on_call_ends(pyro_cupti_callbacks *callbacks, const pyro_device_call *call,
@@ -112,7 +111,7 @@ static void on_call_ends(pyro_cupti_callbacks *callbacks, const pyro_device_call
     callbacks->sink->call_ends(call, data->correlation, outcome);
 }
 
-/* What pyro_cupti_on_callback() does not handle: all but launches, and the first launch of a kind. */
+/* What is not written as a whole: nodes of graphs, failures, and the first call of a kind. */
 static __attribute__((noinline, cold)) void on_other(void *user, int domain, uint32_t id,
                                                      const void *data)
 {
@@ -134,41 +133,138 @@ static __attribute__((noinline, cold)) void on_other(void *user, int domain, uin
         on_call_ends(callbacks, call, of_call);
 }
 
-/* Writes the thread's pending launch as a record; false if the sink must learn of it instead. */
-static inline __attribute__((always_inline)) bool write_launch(const pyro_calling_thread *thread,
-                                                               uint32_t kind)
+/* Like pyro_recorder_enter_with(), of a thread that has been in the session of its kinds. NULL if the
+ * sink must learn of the call instead. Pass `busy` to leave(). */
+static inline __attribute__((always_inline)) pyro_recorder_thread *
+enter(const pyro_calling_thread *thread, uint32_t *busy)
 {
     const pyro_recorder_api *recorder = every.recorder;
     pyro_recorder_thread *writer = *thread->writer;
-    uint64_t head = thread->heads[kind];
-    uint32_t busy, word = (uint32_t)(head >> 32);
     if (__builtin_expect(!writer || recorder->is_resting || writer->next == writer->end, 0))
-        return false;
-    /* Like pyro_recorder_enter_with(): the thread has been in the session of its kinds. */
-    busy = writer->busy;
-    __atomic_store_n(&writer->busy, busy + 1, __ATOMIC_RELAXED);
+        return NULL;
+    *busy = writer->busy;
+    __atomic_store_n(&writer->busy, *busy + 1, __ATOMIC_RELAXED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(recorder->generation != thread->session, 0)) {
-        __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
-        return false;
-    }
-    pyro_record *record = writer->next;
-    /* After all loads have begun: reading the counter takes as long as a miss of the cache. */
-    record->end_raw = pyro_counter();
-    record->start_raw = thread->begun;
-    record->sequence = thread->launch;
+    if (__builtin_expect(recorder->generation == thread->session, 1))
+        return writer;
+    __atomic_store_n(&writer->busy, *busy, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static inline __attribute__((always_inline)) void leave(pyro_recorder_thread *writer, uint32_t busy)
+{
+    __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
+}
+
+static inline __attribute__((always_inline)) void
+commit(pyro_recorder_thread *writer, pyro_record *record, uint64_t head, uint32_t correlation)
+{
+    uint32_t word = (uint32_t)(head >> 32);
+    record->sequence = correlation;
     record->name = (uint32_t)head;
     memcpy(&record->kind, &word, sizeof word);
     pyro_record_commit(writer, record);
     pyro_record_prefetch(record + 2);
-    __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
+}
+
+/* Writes the thread's pending call as a record. */
+static inline __attribute__((always_inline)) bool write_call(const pyro_calling_thread *thread,
+                                                             uint64_t head)
+{
+    uint32_t busy;
+    pyro_recorder_thread *writer = enter(thread, &busy);
+    if (__builtin_expect(!writer, 0))
+        return false;
+    pyro_record *record = writer->next;
+    /* After all loads have begun: reading the counter takes as long as a miss of the cache. */
+    record->end_raw = pyro_counter();
+    record->start_raw = thread->begun;
+    commit(writer, record, head, thread->launch);
+    leave(writer, busy);
     return true;
+}
+
+/* Opens the span of a call that may wait: if the program is killed meanwhile, the recording has it. */
+static bool open_call(const pyro_calling_thread *thread, uint64_t head, uint32_t correlation)
+{
+    uint32_t busy;
+    pyro_recorder_thread *writer = enter(thread, &busy);
+    if (!writer)
+        return false;
+    pyro_record *record = writer->next;
+    record->start_raw = pyro_counter();
+    pyro_span_open(writer, record, pyro_call_span_key(correlation));
+    commit(writer, record, head, correlation);
+    leave(writer, busy);
+    return true;
+}
+
+static bool close_call(const pyro_calling_thread *thread, uint32_t correlation)
+{
+    uint64_t now = pyro_counter();
+    uint32_t busy;
+    pyro_recorder_thread *writer = enter(thread, &busy);
+    if (!writer)
+        return false;
+    pyro_record *record = pyro_span_close(writer, pyro_call_span_key(correlation));
+    if (record)
+        __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
+    leave(writer, busy);
+    return true;
+}
+
+/* Whether the callback ends the pending call, which has succeeded. */
+static inline __attribute__((always_inline)) bool
+ends_pending(const pyro_calling_thread *thread, uint32_t key, const pyro_cupti_call *of_call)
+{
+    return thread->pending == key && thread->launch == of_call->correlation && of_call->result &&
+           !*of_call->result;
+}
+
+static inline __attribute__((always_inline)) void
+begin_pending(pyro_calling_thread *thread, uint32_t key, const pyro_cupti_call *of_call)
+{
+    thread->pending = key;
+    thread->launch = of_call->correlation;
+    thread->begun = pyro_counter();
+}
+
+/* A call of a known kind, but no launch; false if the sink must learn of what happens. */
+static bool on_known_call(pyro_calling_thread *thread, const pyro_other_kind *kind,
+                          const pyro_cupti_call *of_call)
+{
+    bool is_inside = thread->pending || thread->launch;
+    if (of_call->site == 0) {
+        if (is_inside || !kind->ends_soon)
+            return !is_inside && open_call(thread, kind->head, of_call->correlation);
+        begin_pending(thread, kind->key, of_call);
+        return true;
+    }
+    if (!kind->ends_soon)
+        return !is_inside && of_call->result && !*of_call->result &&
+               close_call(thread, of_call->correlation);
+    if (!ends_pending(thread, kind->key, of_call) || !write_call(thread, kind->head))
+        return false;
+    thread->pending = thread->launch = 0;
+    return true;
+}
+
+static __attribute__((hot, noinline)) void on_other_call(void *user, int domain, uint32_t id,
+                                                         const void *data)
+{
+    pyro_calling_thread *thread = &this_thread;
+    uint32_t is_on = __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE);
+    const pyro_other_kind *kind = NULL;
+    if (thread->start == is_on)
+        kind = pyro_cupti_find_other(thread, pyro_cupti_call_key(domain, id));
+    if (!kind || !on_known_call(thread, kind, data))
+        on_other(user, domain, id, data);
 }
 
 /*
  * Small, and without calls: the program evicts code from the caches between two callbacks. Arguments
- * stay in their registers, because on_other() gets them. A callback of the pending launch's function is
- * its end, or that function is called inside.
+ * stay in their registers, because on_other_call() gets them. A callback of the pending launch's
+ * function is its end, or that function is called inside.
  */
 __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int domain, uint32_t id,
                                                               const void *data)
@@ -180,13 +276,12 @@ __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int do
     if (__builtin_expect(thread->keys[kind] != key ||
                              thread->start != __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE),
                          0)) {
-        on_other(user, domain, id, data);
+        on_other_call(user, domain, id, data);
         return;
     }
     if (thread->pending | of_call->site) {
-        if (__builtin_expect(thread->pending != key || thread->launch != of_call->correlation ||
-                                 !of_call->result || *of_call->result ||
-                                 !write_launch(thread, kind),
+        if (__builtin_expect(!ends_pending(thread, key, of_call) ||
+                                 !write_call(thread, thread->heads[kind]),
                              0)) {
             on_other(user, domain, id, data);
             return;
@@ -195,9 +290,7 @@ __attribute__((hot, aligned(64))) void pyro_cupti_on_callback(void *user, int do
         return;
     }
     pyro_cupti_count_launch(&every.launches, thread);
-    thread->pending = key;
-    thread->launch = of_call->correlation;
-    thread->begun = pyro_counter();
+    begin_pending(thread, key, of_call);
     if (__builtin_expect(__atomic_load_n(&every.launches.wants_times, __ATOMIC_RELAXED), 0))
         keep_time(user, of_call->correlation, thread->begun);
 }

@@ -8,33 +8,36 @@
 /* Ids of a domain have gaps, but not longer ones. */
 #define LONGEST_GAP 200
 
+typedef enum use_of_call { STARTS_KERNELS, ENDS_SOON, MAY_WAIT, CONTROLS_PROFILER } use_of_call;
+
 /* The driver's calls start work; of the runtime's calls only those that may wait are of interest. */
 typedef struct wanted_call {
     int domain;
     const char *name;
-    bool is_prefix, starts_kernels, controls_profiler;
+    bool is_prefix;
+    use_of_call use;
 } wanted_call;
 
 static const wanted_call wanted[] = {
-    {PYRO_CUPTI_DRIVER, "cuLaunchKernel", false, true, false},
-    {PYRO_CUPTI_DRIVER, "cuLaunchKernelEx", false, true, false},
-    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernel", false, true, false},
-    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernelMultiDevice", false, true, false},
-    {PYRO_CUPTI_DRIVER, "cuGraphLaunch", false, true, false},
-    {PYRO_CUPTI_DRIVER, "cuMemcpy", true, false, false},
-    {PYRO_CUPTI_DRIVER, "cuMemset", true, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaStreamSynchronize", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaDeviceSynchronize", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaEventSynchronize", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaMalloc", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaFree", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, false, false},
-    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, false, true},
-    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, false, true},
-    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, false, true},
-    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, false, true},
+    {PYRO_CUPTI_DRIVER, "cuLaunchKernel", false, STARTS_KERNELS},
+    {PYRO_CUPTI_DRIVER, "cuLaunchKernelEx", false, STARTS_KERNELS},
+    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernel", false, STARTS_KERNELS},
+    {PYRO_CUPTI_DRIVER, "cuLaunchCooperativeKernelMultiDevice", false, STARTS_KERNELS},
+    {PYRO_CUPTI_DRIVER, "cuGraphLaunch", false, STARTS_KERNELS},
+    {PYRO_CUPTI_DRIVER, "cuMemcpy", true, MAY_WAIT},
+    {PYRO_CUPTI_DRIVER, "cuMemset", true, ENDS_SOON},
+    {PYRO_CUPTI_RUNTIME, "cudaStreamSynchronize", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaDeviceSynchronize", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaEventSynchronize", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaMalloc", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaFree", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaHostAlloc", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaFreeHost", false, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaGraphInstantiate", true, MAY_WAIT},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStart", false, CONTROLS_PROFILER},
+    {PYRO_CUPTI_RUNTIME, "cudaProfilerStop", false, CONTROLS_PROFILER},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStart", false, CONTROLS_PROFILER},
+    {PYRO_CUPTI_DRIVER, "cuProfilerStop", false, CONTROLS_PROFILER},
 };
 
 static bool cut_suffix(char *name, const char *suffix)
@@ -87,9 +90,10 @@ static void learn_call(pyro_cupti_calls *calls, pyro_device_call *known, int dom
         if (one->domain != domain || !is_it || !(known->number = number_of(calls, name)))
             continue;
         known->name = calls->names[known->number];
-        known->starts_kernels = one->starts_kernels;
         known->is_runtime = domain == PYRO_CUPTI_RUNTIME;
-        known->controls_profiler = one->controls_profiler;
+        known->starts_kernels = one->use == STARTS_KERNELS;
+        known->ends_soon = one->use == STARTS_KERNELS || one->use == ENDS_SOON;
+        known->controls_profiler = one->use == CONTROLS_PROFILER;
         return;
     }
 }
@@ -100,7 +104,7 @@ void pyro_cupti_calls_begin(pyro_cupti_calls *calls, const pyro_cupti *cupti,
     memset(calls, 0, sizeof *calls);
     calls->launches = launches;
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-        if (wanted[i].starts_kernels)
+        if (wanted[i].use == STARTS_KERNELS)
             number_of(calls, wanted[i].name);
     for (int domain = PYRO_CUPTI_DRIVER; domain <= PYRO_CUPTI_RUNTIME; domain++) {
         int gap = 0;
@@ -152,15 +156,19 @@ static uint32_t next_counter(void)
     return number < PYRO_LAUNCH_COUNTERS ? number : PYRO_LAUNCH_COUNTERS;
 }
 
+void pyro_cupti_call_begins(const pyro_launches *launches, pyro_calling_thread *thread)
+{
+    if (thread->start != launches->start)
+        pyro_cupti_forget_kinds(thread);
+    thread->start = launches->start;
+}
+
 void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
                               uint32_t correlation)
 {
     uint32_t none = 0;
     if (!thread->counter)
         thread->counter = next_counter();
-    if (thread->start != launches->start)
-        pyro_cupti_forget_kinds(thread);
-    thread->start = launches->start;
     thread->launch = correlation;
     if (thread->counter < PYRO_LAUNCH_COUNTERS)
         pyro_cupti_count_launch(launches, thread);
@@ -174,18 +182,13 @@ void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thre
 void pyro_cupti_forget_kinds(pyro_calling_thread *thread)
 {
     memset(thread->keys, 0, sizeof thread->keys);
+    memset(thread->others, 0, sizeof thread->others);
 }
 
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint32_t key, pyro_launch_kind kind)
+static void keep_launch(pyro_calling_thread *thread, uint32_t key, uint64_t head)
 {
-    if (thread->counter >= PYRO_LAUNCH_COUNTERS)
-        return;
-    if (thread->session != kind.session)
-        pyro_cupti_forget_kinds(thread);
-    thread->session = kind.session;
-    thread->writer = kind.writer;
     if (thread->keys[1] == key) {
-        thread->heads[1] = kind.head;
+        thread->heads[1] = head;
         return;
     }
     if (thread->keys[0] != key) {
@@ -193,7 +196,33 @@ void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint32_t key, pyro_
         thread->heads[1] = thread->heads[0];
     }
     thread->keys[0] = key;
-    thread->heads[0] = kind.head;
+    thread->heads[0] = head;
+}
+
+static void keep_other(pyro_calling_thread *thread, pyro_other_kind kind)
+{
+    for (size_t i = 0; i < PYRO_OTHER_CALLS; i++) {
+        if (thread->others[i].key == kind.key) {
+            thread->others[i] = kind;
+            return;
+        }
+    }
+    thread->others[thread->next_other++ % PYRO_OTHER_CALLS] = kind;
+}
+
+void pyro_cupti_call_is_plain(pyro_calling_thread *thread, uint32_t key,
+                              const pyro_device_call *call, pyro_call_kind kind)
+{
+    if (call->starts_kernels && thread->counter >= PYRO_LAUNCH_COUNTERS)
+        return;
+    if (thread->session != kind.session)
+        pyro_cupti_forget_kinds(thread);
+    thread->session = kind.session;
+    thread->writer = kind.writer;
+    if (call->starts_kernels)
+        keep_launch(thread, key, kind.head);
+    else
+        keep_other(thread, (pyro_other_kind){kind.head, key, call->ends_soon});
 }
 
 size_t pyro_cupti_calls_enable(const pyro_cupti_calls *calls,

@@ -39,19 +39,33 @@ typedef struct pyro_launches {
 /* Programs launch with two functions in turn: one of torch's kernels, one of the libraries'. */
 #define PYRO_THREAD_CALLS 2
 
-/* A thread that makes calls. As large as a cache line, to which glibc on AArch64 cannot align it. */
+/* Other calls of a kind that the recorder knows. Programs wait at the end of each step, copy, and set
+ * memory to zero. */
+#define PYRO_OTHER_CALLS 4
+
+typedef struct pyro_other_kind {
+    uint64_t head;
+    uint32_t key; /* 0: none */
+    bool ends_soon; /* it is written as a whole; others when they begin */
+} pyro_other_kind;
+
+/* A thread that makes calls. Launches need only the first 64 bytes: a cache line, to which glibc on
+ * AArch64 cannot align it. */
 typedef struct pyro_calling_thread {
-    uint32_t
-        pending; /* key of the launch that it is in, while the sink does not know of it; or 0 */
-    uint32_t start; /* in which it made its last launch; 0: none */
-    uint32_t launch; /* correlation of the launch that it is in, unless that was added to a graph */
+    uint32_t pending; /* key of the call that it is in, while the sink does not know of it; or 0 */
+    uint32_t start; /* in which it made its last call; 0: none */
+    /* Correlation of the pending call, else of the launch that it is in, unless that was added to a
+     * graph. */
+    uint32_t launch;
     uint32_t counter; /* index in pyro_launches plus 1; 0: none yet */
-    uint64_t begun; /* when the pending launch did, by pyro_counter() */
+    uint64_t begun; /* when the pending call did, by pyro_counter() */
     /* Kinds of launches that are written as a whole, the latest first; key 0: none. */
     uint32_t keys[PYRO_THREAD_CALLS];
     uint64_t heads[PYRO_THREAD_CALLS];
     uint32_t session; /* of the heads */
     pyro_recorder_thread *const *writer; /* where the recorder keeps this thread's writer */
+    pyro_other_kind others[PYRO_OTHER_CALLS];
+    uint32_t next_other; /* whose place the next kind takes */
 } pyro_calling_thread;
 
 typedef struct pyro_cupti_calls {
@@ -87,11 +101,15 @@ uint64_t pyro_cupti_launch_begun(const pyro_cupti_calls *calls, uint32_t correla
 /* The wanted call with an id, or NULL. */
 const pyro_device_call *pyro_cupti_calls_find(const pyro_cupti_calls *calls, int domain,
                                               uint32_t id);
-/* Counts a launch, by a locked instruction if the thread has no counter of its own. */
+/* Forgets what the thread knows of earlier starts. */
+void pyro_cupti_call_begins(const pyro_launches *launches, pyro_calling_thread *thread);
+/* After that: counts a launch, by a locked instruction if the thread has no counter of its own. */
 void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thread,
                               uint32_t correlation);
-/* The thread's next launches of this kind are written as a whole, if it has a counter. */
-void pyro_cupti_launch_is_plain(pyro_calling_thread *thread, uint32_t key, pyro_launch_kind kind);
+/* The thread's next calls of this kind are written without the sink; launches only if it has a
+ * counter. */
+void pyro_cupti_call_is_plain(pyro_calling_thread *thread, uint32_t key,
+                              const pyro_device_call *call, pyro_call_kind kind);
 /* None are. */
 void pyro_cupti_forget_kinds(pyro_calling_thread *thread);
 
@@ -109,6 +127,16 @@ static inline int pyro_cupti_domain_of_key(uint32_t key)
 static inline uint32_t pyro_cupti_id_of_key(uint32_t key)
 {
     return key & 0xffff;
+}
+
+/* What is known of a call that is no launch, or NULL. */
+static inline const pyro_other_kind *pyro_cupti_find_other(const pyro_calling_thread *thread,
+                                                           uint32_t key)
+{
+    for (size_t i = 0; i < PYRO_OTHER_CALLS; i++)
+        if (thread->others[i].key == key)
+            return &thread->others[i];
+    return NULL;
 }
 
 /* For a thread with a counter of its own. */

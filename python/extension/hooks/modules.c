@@ -19,7 +19,9 @@ static _Thread_local struct {
     layer_call call;              /* the running layer */
     const ordered_call *expected; /* the next call of a module */
     pyro_recorder_thread *thread; /* the recorder's, once it has recorded a layer */
-} thread_state __attribute__((tls_model("initial-exec"))) = {.expected = core_call_order};
+    const ordered_call *root;     /* the last call outside of layers: of a model */
+} thread_state __attribute__((tls_model("initial-exec"))) = {.expected = core_call_order,
+                                                             .root = core_call_order};
 
 /* The next call of the module by this parent needs no search for its name. */
 static uint32_t set_name(module_slot *slot, uint32_t parent, uint32_t id, uint32_t generation)
@@ -211,8 +213,12 @@ static inline bool is_named(const module_slot *slot, uint32_t parent, uint32_t g
 static void expect_next(const PyObject *module, uint32_t parent, uint32_t generation)
 {
     module_slot *called = module_find_slot(module);
-    if (is_named(called, parent, generation)) /* not if its name must be resolved again */
-        thread_state.expected = call_order_place(thread_state.expected, called) + 1;
+    if (!is_named(called, parent, generation)) /* its name must be resolved again */
+        return;
+    const ordered_call *place = call_order_place(thread_state.expected, called);
+    thread_state.expected = place + 1;
+    if (!parent)
+        thread_state.root = place;
 }
 
 /* Calls the module, as a span if it has a name. */
@@ -406,12 +412,37 @@ static bool expect_instead(PyObject *module)
     return true;
 }
 
-static __attribute__((noinline, cold)) PyObject *observe_unexpected(PyObject *function,
-                                                                    PyObject *const *arguments,
-                                                                    size_t count_and_flag,
-                                                                    PyObject *names)
+/* Whether the model is called that was called last, in a session whose calls need only a record. */
+static inline bool is_root_again(const PyObject *module)
 {
-    if (PyVectorcall_NARGS(count_and_flag) > 0 && expect_instead(arguments[0]))
+    const ordered_call *place = thread_state.root;
+    const pyro_recorder_api *api = core_hook.api;
+    return place->module == module && !thread_state.call.id && !place->parent &&
+           place->generation == core_hook.plain_generation && !api->is_resting && !api->wants_steps;
+}
+
+/* For observe_call(), the calls of a model lie in the session as those of a layer lie in that. */
+static HOT_CODE __attribute__((noinline)) PyObject *
+observe_root(PyObject *function, PyObject *const *arguments, size_t count_and_flag, PyObject *names)
+{
+    const ordered_call *place = thread_state.root;
+    layer_call outer = thread_state.call;
+    thread_state.call = (layer_call){NULL, arguments[0], 0, place->generation};
+    thread_state.expected = place;
+    PyObject *result = observe_call(function, arguments, count_and_flag, names);
+    thread_state.call = outer;
+    return result;
+}
+
+static HOT_CODE __attribute__((noinline)) PyObject *observe_unexpected(PyObject *function,
+                                                                       PyObject *const *arguments,
+                                                                       size_t count_and_flag,
+                                                                       PyObject *names)
+{
+    size_t count = (size_t)PyVectorcall_NARGS(count_and_flag);
+    if (count > 0 && is_root_again(arguments[0]))
+        return observe_root(function, arguments, count_and_flag, names);
+    if (count > 0 && expect_instead(arguments[0]))
         return observe_call(function, arguments, count_and_flag, names);
     return observe_other(function, arguments, count_and_flag, names);
 }

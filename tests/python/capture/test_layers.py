@@ -1,6 +1,8 @@
 """The observer of layers: modules of every kind, and their names."""
 
+import contextlib
 import gc
+import itertools
 import threading
 from random import Random
 
@@ -207,6 +209,51 @@ def test_modules_are_called_again_in_the_next_session(tmp_path):
         model.late = nn.Linear(4, 4)
         model(x)
     assert names[0] == names[1] == names[2] and len(names[0]) == 48
+
+
+@pytest.mark.parametrize("what", ["layers", "layers shapes"])
+def test_models_in_turn(tmp_path, what):
+    """The same one again and again, another one, a part of one; some raise, and some die."""
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.leaf = nn.Identity()
+
+        def forward(self, x, raises):
+            x = self.leaf(x)
+            if raises:
+                raise ValueError
+            return self.leaf(x)
+
+    random, models, called, expected = Random(5), [Model(), Model()], [None, None], []
+
+    def work():
+        index = 0
+        for _ in range(400):
+            index ^= random.random() < 0.2
+            if random.random() < 0.1:
+                models[index] = Model()
+            model, rows = models[index], random.choice([2, 2, 2, 3])
+            if called[index] is model and random.random() < 0.1:
+                model.leaf(torch.ones(rows, 2))
+                expected.append(("leaf", rows, False))
+                continue
+            called[index] = model
+            raises = random.random() < 0.1
+            expected.extend([("", rows, raises), ("leaf", rows, False)])
+            if not raises:
+                expected.append(("leaf", rows, False))
+            with contextlib.suppress(ValueError):
+                model(torch.ones(rows, 2), raises)
+
+    layers = record(tmp_path / "x.pyro", work, *what.split()).layers
+    assert [(s.name, bool(s.notes & RAISED)) for s in layers] == [(n, r) for n, _, r in expected]
+    if "shapes" in what:
+        assert [s.inputs[0][1][0] for s in layers] == [rows for _, rows, _ in expected]
+    for before, span in itertools.pairwise(layers):
+        inside = span.name == "leaf" and span.start < before.end
+        assert span.start < span.end and (span.end < before.end if inside else True)
 
 
 def test_more_calls_than_are_remembered(tmp_path):

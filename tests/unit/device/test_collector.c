@@ -49,8 +49,8 @@ static double ns_per_unit(void)
     return 1;
 }
 
-static pyro_launch_kind call_begins(const pyro_device_call *call, uint32_t correlation,
-                                    uint64_t begun)
+static pyro_call_kind call_begins(const pyro_device_call *call, uint32_t correlation,
+                                  uint64_t begun)
 {
     (void)correlation;
     if (call_count < MOST) {
@@ -58,9 +58,9 @@ static pyro_launch_kind call_begins(const pyro_device_call *call, uint32_t corre
         calls[call_count] = *call;
     }
     call_count++;
-    return (pyro_launch_kind){.head = recorder.is_resting ? 0 : call->number,
-                              .session = recorder.generation,
-                              .writer = &writer};
+    return (pyro_call_kind){.head = recorder.is_resting ? 0 : call->number,
+                            .session = recorder.generation,
+                            .writer = &writer};
 }
 
 static void call_ends(const pyro_device_call *call, uint32_t correlation, pyro_call_outcome outcome)
@@ -491,6 +491,56 @@ static void test_launches_that_have_a_beginning(void **state)
     assert_int_equal(status.unfinished, 0);
 }
 
+/* So is memory that is set. Waits are written when they begin. */
+static void test_other_calls_of_a_known_kind(void **state)
+{
+    (void)state;
+    take_launches(true);
+    start();
+    device.launch("first", 10, 7);
+    device.set(64, 5);
+    device.wait();
+    assert_int_equal(call_count, 3);
+    assert_int_equal(end_count, 2); /* the wait was known when it ended */
+    for (int i = 0; i < 5; i++) {
+        uint64_t before = pyro_counter();
+        uint32_t launch = device.launch("kernel", 10, 7), set = device.set(64, 5);
+        uint32_t wait = device.wait();
+        const pyro_record *last = written.next - 1;
+        assert_int_equal(last[-2].sequence, launch);
+        assert_int_equal(last[-1].sequence, set);
+        assert_int_equal(last[-1].name, calls[1].number);
+        assert_true(before <= last[-2].end_raw && last[-2].end_raw <= last[-1].start_raw &&
+                    last[-1].start_raw <= last[-1].end_raw && last[-1].end_raw <= last->start_raw &&
+                    last->start_raw <= last->end_raw && last->end_raw <= pyro_counter());
+        assert_int_equal(last->sequence, wait);
+        assert_int_equal(last->name, calls[2].number);
+        assert_ptr_equal(written.open[0].key, pyro_call_span_key(wait));
+        assert_int_equal(written.depth, 0);
+    }
+    assert_int_equal(launch_count(), 15);
+    assert_int_equal(call_count, 3);
+    device.fail_launches(true);
+    device.set(64, 5);
+    device.fail_launches(false);
+    assert_int_equal(failed_count, 1);
+    take_launches(false);
+    device.set(64, 5);
+    device.wait();
+    take_launches(true);
+    device.set(64, 5);
+    device.set(64, 5);
+    assert_int_equal(call_count, 7);
+    assert_int_equal(end_count, 6);
+    assert_int_equal(launch_count(), 16);
+    assert_int_equal(written.busy, 0);
+    pyro_collector_stop();
+    pyro_collector_status status;
+    pyro_collector_look(&status);
+    assert_int_equal(status.launches, 6);
+    assert_int_equal(status.unfinished, 0);
+}
+
 /* A thread knows two kinds. The sink learns of a pending launch of either kind with the right name. */
 static void test_a_pending_launch_of_the_other_kind(void **state)
 {
@@ -634,6 +684,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
+    cmocka_unit_test_setup_teardown(test_other_calls_of_a_known_kind, begin, end),
     cmocka_unit_test_setup_teardown(test_a_pending_launch_of_the_other_kind, begin, end),
     cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, begin, end),
     cmocka_unit_test_setup_teardown(test_launches_without_room, begin, end),
