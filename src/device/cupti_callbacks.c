@@ -230,20 +230,20 @@ begin_pending(pyro_calling_thread *thread, uint32_t key, const pyro_cupti_call *
 }
 
 /* A call of a known kind, but no launch; false if the sink must learn of what happens. */
-static bool on_known_call(pyro_calling_thread *thread, const pyro_other_kind *kind,
+static bool on_known_call(pyro_calling_thread *thread, pyro_other_kind kind,
                           const pyro_cupti_call *of_call)
 {
     bool is_inside = thread->pending || thread->launch;
     if (of_call->site == 0) {
-        if (is_inside || !kind->ends_soon)
-            return !is_inside && open_call(thread, kind->head, of_call->correlation);
-        begin_pending(thread, kind->key, of_call);
+        if (is_inside || !kind.ends_soon)
+            return !is_inside && open_call(thread, kind.head, of_call->correlation);
+        begin_pending(thread, kind.key, of_call);
         return true;
     }
-    if (!kind->ends_soon)
+    if (!kind.ends_soon)
         return !is_inside && of_call->result && !*of_call->result &&
                close_call(thread, of_call->correlation);
-    if (!ends_pending(thread, kind->key, of_call) || !write_call(thread, kind->head))
+    if (!ends_pending(thread, kind.key, of_call) || !write_call(thread, kind.head))
         return false;
     thread->pending = thread->launch = 0;
     return true;
@@ -254,10 +254,8 @@ static __attribute__((hot, noinline)) void on_other_call(void *user, int domain,
 {
     pyro_calling_thread *thread = &this_thread;
     uint32_t is_on = __atomic_load_n(&every.is_on, __ATOMIC_ACQUIRE);
-    const pyro_other_kind *kind = NULL;
-    if (thread->start == is_on)
-        kind = pyro_cupti_find_other(thread, pyro_cupti_call_key(domain, id));
-    if (!kind || !on_known_call(thread, kind, data))
+    pyro_other_kind kind = pyro_cupti_find_other(thread, pyro_cupti_call_key(domain, id));
+    if (!kind.head || thread->start != is_on || !on_known_call(thread, kind, data))
         on_other(user, domain, id, data);
 }
 

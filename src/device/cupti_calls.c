@@ -182,7 +182,7 @@ void pyro_cupti_launch_begins(pyro_launches *launches, pyro_calling_thread *thre
 void pyro_cupti_forget_kinds(pyro_calling_thread *thread)
 {
     memset(thread->keys, 0, sizeof thread->keys);
-    memset(thread->others, 0, sizeof thread->others);
+    memset(thread->other_keys, 0, sizeof thread->other_keys);
 }
 
 static void keep_launch(pyro_calling_thread *thread, uint32_t key, uint64_t head)
@@ -199,15 +199,19 @@ static void keep_launch(pyro_calling_thread *thread, uint32_t key, uint64_t head
     thread->heads[0] = head;
 }
 
+/* In the first place; the kind in the last one is forgotten. */
 static void keep_other(pyro_calling_thread *thread, pyro_other_kind kind)
 {
-    for (size_t i = 0; i < PYRO_OTHER_CALLS; i++) {
-        if (thread->others[i].key == kind.key) {
-            thread->others[i] = kind;
-            return;
-        }
+    size_t place = 0;
+    while (place < PYRO_OTHER_CALLS - 1 &&
+           (thread->other_keys[place] & ~PYRO_ENDS_SOON) != kind.key)
+        place++;
+    for (; place > 0; place--) {
+        thread->other_heads[place] = thread->other_heads[place - 1];
+        thread->other_keys[place] = thread->other_keys[place - 1];
     }
-    thread->others[thread->next_other++ % PYRO_OTHER_CALLS] = kind;
+    thread->other_heads[0] = kind.head;
+    thread->other_keys[0] = (uint16_t)(kind.key | (kind.ends_soon ? PYRO_ENDS_SOON : 0));
 }
 
 void pyro_cupti_call_is_plain(pyro_calling_thread *thread, uint32_t key,

@@ -42,15 +42,16 @@ typedef struct pyro_launches {
 /* Other calls of a kind that the recorder knows. Programs wait at the end of each step, copy, and set
  * memory to zero. */
 #define PYRO_OTHER_CALLS 4
+#define PYRO_ENDS_SOON 0x8000u
 
 typedef struct pyro_other_kind {
-    uint64_t head;
-    uint32_t key; /* 0: none */
+    uint64_t head; /* 0: the call is unknown */
+    uint32_t key;
     bool ends_soon; /* it is written as a whole; others when they begin */
 } pyro_other_kind;
 
 /* A thread that makes calls. Launches need only the first 64 bytes: a cache line, to which glibc on
- * AArch64 cannot align it. */
+ * AArch64 cannot align it. All is small, because a running process has little room for it. */
 typedef struct pyro_calling_thread {
     uint32_t pending; /* key of the call that it is in, while the sink does not know of it; or 0 */
     uint32_t start; /* in which it made its last call; 0: none */
@@ -64,8 +65,9 @@ typedef struct pyro_calling_thread {
     uint64_t heads[PYRO_THREAD_CALLS];
     uint32_t session; /* of the heads */
     pyro_recorder_thread *const *writer; /* where the recorder keeps this thread's writer */
-    pyro_other_kind others[PYRO_OTHER_CALLS];
-    uint32_t next_other; /* whose place the next kind takes */
+    /* Kinds of other calls, the latest first; key 0: none. */
+    uint64_t other_heads[PYRO_OTHER_CALLS];
+    uint16_t other_keys[PYRO_OTHER_CALLS]; /* with PYRO_ENDS_SOON */
 } pyro_calling_thread;
 
 typedef struct pyro_cupti_calls {
@@ -113,30 +115,32 @@ void pyro_cupti_call_is_plain(pyro_calling_thread *thread, uint32_t key,
 /* None are. */
 void pyro_cupti_forget_kinds(pyro_calling_thread *thread);
 
-/* Never 0. There are far fewer than 65,536 ids. */
+/* Of a wanted call: never 0, and below PYRO_ENDS_SOON. */
 static inline uint32_t pyro_cupti_call_key(int domain, uint32_t id)
 {
-    return (uint32_t)domain << 16 | id;
+    _Static_assert(PYRO_MOST_CALL_IDS <= 1 << 12, "ids of wanted calls have 12 bits");
+    return (uint32_t)domain << 12 | id;
 }
 
 static inline int pyro_cupti_domain_of_key(uint32_t key)
 {
-    return (int)(key >> 16);
+    return (int)(key >> 12);
 }
 
 static inline uint32_t pyro_cupti_id_of_key(uint32_t key)
 {
-    return key & 0xffff;
+    return key & 0xfff;
 }
 
-/* What is known of a call that is no launch, or NULL. */
-static inline const pyro_other_kind *pyro_cupti_find_other(const pyro_calling_thread *thread,
-                                                           uint32_t key)
+/* What is known of a call that is no launch. */
+static inline pyro_other_kind pyro_cupti_find_other(const pyro_calling_thread *thread, uint32_t key)
 {
-    for (size_t i = 0; i < PYRO_OTHER_CALLS; i++)
-        if (thread->others[i].key == key)
-            return &thread->others[i];
-    return NULL;
+    for (size_t i = 0; i < PYRO_OTHER_CALLS; i++) {
+        uint32_t other = thread->other_keys[i];
+        if ((other & ~PYRO_ENDS_SOON) == key)
+            return (pyro_other_kind){thread->other_heads[i], key, other & PYRO_ENDS_SOON};
+    }
+    return (pyro_other_kind){0};
 }
 
 /* For a thread with a counter of its own. */
