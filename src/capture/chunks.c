@@ -10,27 +10,12 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define CHUNK ((size_t)PYRO_RECORDING_CHUNK_BYTES)
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 #define FIRST_CLOCK_NS 10000000
 #define WAITS_FROM_CHUNKS 64
-
-/* Faults pages in before a writer touches them; older kernels need one access per page. */
-static void prefault(char *chunk)
-{
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    char *first = chunk - (uintptr_t)chunk % page;
-    if (madvise(first, (size_t)(chunk - first) + CHUNK, MADV_POPULATE_WRITE) == 0)
-        return;
-    for (size_t offset = 0; offset < CHUNK; offset += page)
-        __atomic_fetch_or(&chunk[offset], 0, __ATOMIC_RELAXED);
-}
 
 static bool has_room(const pyro_session *session)
 {
@@ -57,9 +42,7 @@ static size_t grow_file(pyro_session *session, bool over_limit, bool releases_lo
     char *chunk = pyro_chunk_address(session, index);
     if (releases_lock)
         pthread_mutex_unlock(&session->lock);
-    int reason = pyro_file_extend(session, index);
-    if (!reason)
-        prefault(chunk);
+    int reason = pyro_file_extend(session, index, chunk);
     if (releases_lock)
         pthread_mutex_lock(&session->lock);
     if (reason) {

@@ -19,6 +19,9 @@
 
 #define CHUNK ((size_t)PYRO_RECORDING_CHUNK_BYTES)
 #define HEADER ((size_t)PYRO_RECORDING_HEADER_BYTES)
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 /* Many pages per call, so that file systems use large ones. */
 static int fill_with_zeros(int fd, off_t offset, off_t size)
@@ -67,10 +70,24 @@ static int reserve(int fd, off_t offset, off_t size, bool fills)
     return result == 0 && fills ? fill_with_zeros(fd, offset, size) : result;
 }
 
-/* Pages that are only reserved would be made one by one on access, which takes 3 times as long. */
-int pyro_file_extend(pyro_session *session, size_t index)
+/* Faults pages in before a writer touches them; older kernels need one access per page. */
+static void prefault(char *chunk)
 {
-    return reserve(session->fd, (off_t)(HEADER + index * CHUNK), (off_t)CHUNK, true);
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *first = chunk - (uintptr_t)chunk % page;
+    if (madvise(first, (size_t)(chunk - first) + CHUNK, MADV_POPULATE_WRITE) == 0)
+        return;
+    for (size_t offset = 0; offset < CHUNK; offset += page)
+        __atomic_fetch_or(&chunk[offset], 0, __ATOMIC_RELAXED);
+}
+
+/* Pages that are only reserved would be made one by one on access, which takes 3 times as long. */
+int pyro_file_extend(const pyro_session *session, size_t index, char *chunk)
+{
+    int reason = reserve(session->fd, (off_t)(HEADER + index * CHUNK), (off_t)CHUNK, true);
+    if (!reason)
+        prefault(chunk);
+    return reason;
 }
 
 char *pyro_chunk_address(const pyro_session *session, size_t index)
@@ -174,11 +191,11 @@ int pyro_file_open(pyro_session *session, const char *path, bool overwrite, pyro
         return fd;
     session->fd = fd;
     int reason = map_header(session);
-    /* Extends by the first chunk too, so that a full disk is reported at the start. */
-    if (!reason)
-        reason = pyro_file_extend(session, 0);
     if (!reason && !pyro_file_map(session, 0))
         reason = errno;
+    /* The first chunk too, so that a full disk is reported at the start. */
+    if (!reason)
+        reason = pyro_file_extend(session, 0, pyro_chunk_address(session, 0));
     if (!reason)
         return PYRO_OK;
     pyro_file_close(session, false);

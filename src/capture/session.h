@@ -156,8 +156,9 @@ void pyro_clock_renew(pyro_session *session);
 /* file.c: the file and its mapping. */
 int pyro_file_open(pyro_session *session, const char *path, bool overwrite, pyro_error *error);
 void pyro_file_close(pyro_session *session, bool keep_contents);
-/* Allocates disk space for chunk `index`; 0 or an errno. */
-int pyro_file_extend(pyro_session *session, size_t index);
+/* Allocates disk space for chunk `index`, which is mapped at `chunk`, and its pages; 0 or an errno.
+ * Needs no lock. */
+int pyro_file_extend(const pyro_session *session, size_t index, char *chunk);
 /* Maps chunk `index`; false if address space is out. Needs `lock`. */
 bool pyro_file_map(pyro_session *session, size_t index);
 char *pyro_chunk_address(const pyro_session *session, size_t index);
