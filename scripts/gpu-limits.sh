@@ -32,7 +32,7 @@ case $part in
         --json "$folder/floors.json"
     ;;
 4)
-    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 6 --rounds 5000 --seconds 420 \
+    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 12 --rounds 5000 --seconds 450 \
         --their-seconds 0 --ways "layers and kernels" --add-to "$folder/layers.json"
     ;;
 *)
