@@ -412,13 +412,17 @@ static bool expect_instead(PyObject *module)
     return true;
 }
 
-/* Whether the model is called that was called last, in a session whose calls need only a record. */
+/* Whether the model is called that was called last, in a session whose calls need only a record. The
+ * thread must have been in that session too: another one may have written the place anew. */
 static inline bool is_root_again(const PyObject *module)
 {
     const ordered_call *place = thread_state.root;
+    const pyro_recorder_thread *thread = thread_state.thread;
     const pyro_recorder_api *api = core_hook.api;
+    uint32_t session = core_hook.plain_generation;
     return place->module == module && !thread_state.call.id && !place->parent &&
-           place->generation == core_hook.plain_generation && !api->is_resting && !api->wants_steps;
+           place->generation == session && thread && thread->generation == session &&
+           !api->is_resting && !api->wants_steps;
 }
 
 /* For observe_call(), the calls of a model lie in the session as those of a layer lie in that. */

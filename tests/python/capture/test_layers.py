@@ -4,6 +4,7 @@ import contextlib
 import gc
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 
 import pytest
@@ -254,6 +255,29 @@ def test_models_in_turn(tmp_path, what):
     for before, span in itertools.pairwise(layers):
         inside = span.name == "leaf" and span.start < before.end
         assert span.start < span.end and (span.end < before.end if inside else True)
+
+
+def test_a_model_of_several_threads(tmp_path):
+    """The first call of a thread, of one that was in no session yet or only in the one before."""
+
+    def in_turn(*pools):
+        for pool in pools:
+            pool.submit(WORK["mlp"]).result()
+
+    with ThreadPoolExecutor(1) as old:
+        in_turn(old)
+        for _ in range(3):
+            with ThreadPoolExecutor(1) as new, ThreadPoolExecutor(1) as newer:
+                pools = (new, old, newer, old, new)
+                result = record(
+                    tmp_path / "x.pyro",
+                    lambda pools=pools: (WORK["mlp"](), in_turn(*pools)),
+                    "layers",
+                )
+            threads = {s.thread for s in result.layers}
+            names = [[s.name for s in result.layers if s.thread == t] for t in threads]
+            assert sorted(map(len, names)) == [4, 4, 8, 8]
+            assert all(n == ["", "linear1", "relu", "linear2"] * (len(n) // 4) for n in names)
 
 
 def test_more_calls_than_are_remembered(tmp_path):
