@@ -124,6 +124,7 @@ typedef struct stack_table {
 
 static pthread_key_t table_key;
 static bool has_table_key;
+static pthread_once_t table_key_once = PTHREAD_ONCE_INIT;
 static _Thread_local stack_table *thread_table __attribute__((tls_model("initial-exec")));
 
 static inline uint64_t mix(uint64_t left, uint64_t right)
@@ -138,9 +139,17 @@ static void free_table(void *pointer)
     free(table);
 }
 
+static void make_table_key(void)
+{
+    has_table_key = pthread_key_create(&table_key, free_table) == 0;
+}
+
+/* Layers of other threads may need the key before core_stacks_install(). Without it, the number of the
+ * key would be that of another one: Python's, for its state of the thread. */
 static stack_table *make_table(void)
 {
-    stack_table *table = calloc(1, sizeof *table);
+    pthread_once(&table_key_once, make_table_key);
+    stack_table *table = has_table_key ? calloc(1, sizeof *table) : NULL;
     if (!table || pthread_setspecific(table_key, table)) {
         free(table);
         return NULL;
@@ -410,9 +419,6 @@ uint32_t core_layer_stack(pyro_recorder_thread *thread)
 PyObject *core_stacks_install(PyObject *module, PyObject *functions)
 {
     (void)module;
-    if (!has_table_key && pthread_key_create(&table_key, free_table))
-        return PyErr_NoMemory();
-    has_table_key = true;
     PyObject *list = PySequence_Fast(functions, "functions must be a sequence");
     if (!list)
         return NULL;

@@ -231,6 +231,61 @@ if __name__ == '__main__':
     assert re.fullmatch(r"Net_pid\d+_forward_001.json", names[1]) and len(names) == 2
 
 
+RUNNING_THREADS = """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Identity(), nn.Sequential(nn.ReLU())
+    def forward(self, x, fails):
+        x = self.first(x)
+        if fails:
+            raise ValueError
+        return self.second(self.first(x))
+
+import contextlib, random, time
+sys.setswitchinterval(1e-5)
+models, has_ended, calls = [Model(), Model()], False, [0] * 4
+def work(index, most_calls):
+    chance = random.Random(index)
+    while not has_ended and most_calls:
+        if chance.random() < 0.02:
+            models[index % 2] = Model()
+        with contextlib.suppress(ValueError):
+            models[chance.randrange(2)](torch.ones(chance.choice([2, 2, 3]), 2), chance.random() < 0.1)
+        calls[index] += 1
+        most_calls -= 1
+threads = [threading.Thread(target=work, args=(i, -1), daemon=True) for i in range(3)]
+for thread in threads:
+    thread.start()
+for session in SESSIONS:
+    before = sum(calls)
+    with pyrometer.capture('run.pyro', **session) as block:
+        begun = calls[:3]
+        while min(now - then for now, then in zip(calls, begun)) < 50:
+            short = threading.Thread(target=work, args=(3, 20))
+            short.start(); short.join()
+    most, table = sum(calls) - before, block.layers()
+    whole = sum(n for n, path in zip(table['calls'], table['path']) if '.' not in path)
+    # Each thread may be inside of a call at either end.
+    assert 3 * 49 <= whole <= most + 3, (whole, most, session)
+has_ended = True
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_capture_of_running_threads(tmp_path):
+    """Several of them call the same models when the first capture starts, and later ones."""
+    every = [{"with_stack": stack, "ops": ops} for stack in (True, False) for ops in (True, False)]
+    jobs = [
+        make_job(tmp_path, f"first{i}", MODEL + f"SESSIONS = {sessions}\n" + RUNNING_THREADS, {})
+        for i, sessions in enumerate((every, every[::-1]))
+    ]
+    statuses = run_jobs(tmp_path, jobs)
+    said = [(tmp_path / name / "stderr").read_text() for name in statuses]
+    assert statuses == {"first0": 0, "first1": 0}, said
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB."""
