@@ -192,13 +192,15 @@ typedef struct ended_pass {
     bool with_flops;
 } ended_pass;
 
-/* Queue of finished passes for next_pass(), in the order in which they ended. */
+/* Queue of finished passes for next_pass(), in the order in which they ended. They have numbers, as
+ * have their readers: a reader that leaves may be followed by another one while passes go on. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ended_pass *first, *last;
-    size_t under_way; /* ended, but not yet in the queue */
-    bool is_closing;
+    uint64_t ended, taken; /* by readers, or failed: these need none */
+    uint64_t newest_reader, closed_reader;
+    uint64_t last_pass; /* of the closed reader */
 } done = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static void free_pass(ended_pass *pass)
@@ -232,7 +234,6 @@ static void pass_is_done(void *user, pyro_trace *trace, const pyro_error *error)
     else
         done.first = pass;
     done.last = pass;
-    done.under_way--;
     pthread_cond_broadcast(&done.changed);
     pthread_mutex_unlock(&done.lock);
 }
@@ -253,10 +254,10 @@ static PyObject *pass_abandon(PyObject *module, PyObject *begun)
     Py_RETURN_NONE;
 }
 
-static void count_under_way(int change)
+static void count_pass(uint64_t *passes)
 {
     pthread_mutex_lock(&done.lock);
-    done.under_way += (size_t)change;
+    ++*passes;
     pthread_cond_broadcast(&done.changed);
     pthread_mutex_unlock(&done.lock);
 }
@@ -295,39 +296,66 @@ static PyObject *pass_end(PyObject *module, PyObject *args)
     options.lacks_ops = lacks_ops;
     options.user = pass;
     pyro_error_clear(&error);
-    count_under_way(1);
+    count_pass(&done.ended);
     Py_BEGIN_ALLOW_THREADS /* waits if the writer is too far behind */
     status = pyro_pass_end(begun, &options, &error);
     Py_END_ALLOW_THREADS
     Py_DECREF(path);
     if (status < 0) {
-        count_under_way(-1);
+        count_pass(&done.taken);
         free_pass(pass);
         return core_fail(PyModule_GetState(module), &error, status, 0);
     }
     Py_RETURN_NONE;
 }
 
-PyDoc_STRVAR(next_doc, "next_pass() -> (token, table or None, failure or None), or None\n\n"
-                       "Waits for the next finished pass, in the order of pass_end(). None after\n"
-                       "close_passes(), once all passes were returned.");
+PyDoc_STRVAR(open_doc, "open_passes() -> int: the number of a new reader of next_pass().");
 
-static PyObject *next_pass(PyObject *module, PyObject *unused)
+static PyObject *open_passes(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    pthread_mutex_lock(&done.lock);
+    uint64_t reader = ++done.newest_reader;
+    pthread_mutex_unlock(&done.lock);
+    return PyLong_FromUnsignedLongLong(reader);
+}
+
+PyDoc_STRVAR(next_doc, "next_pass(reader) -> (token, table or None, failure or None), or None\n\n"
+                       "Waits for the next finished pass, in the order of pass_end(). None after\n"
+                       "close_passes(reader), once all passes that ended before were returned.");
+
+/* The reader's next pass; NULL once it is closed and has no more. Needs the lock. */
+static ended_pass *wait_for_pass(uint64_t reader)
+{
+    while (reader > done.closed_reader || done.taken < done.last_pass) {
+        ended_pass *pass = done.first;
+        if (!pass) {
+            pthread_cond_wait(&done.changed, &done.lock);
+            continue;
+        }
+        done.first = pass->next;
+        if (!done.first)
+            done.last = NULL;
+        done.taken++;
+        pthread_cond_broadcast(&done.changed);
+        return pass;
+    }
+    return NULL;
+}
+
+static PyObject *next_pass(PyObject *module, PyObject *number)
 {
     ended_pass *pass;
     PyObject *result;
+    unsigned long long reader = PyLong_AsUnsignedLongLong(number);
 
     (void)module;
-    (void)unused;
+    if (PyErr_Occurred())
+        return NULL;
     Py_BEGIN_ALLOW_THREADS
     pthread_mutex_lock(&done.lock);
-    while (!done.first && (!done.is_closing || done.under_way > 0))
-        pthread_cond_wait(&done.changed, &done.lock);
-    pass = done.first;
-    if (pass)
-        done.first = pass->next;
-    if (!done.first)
-        done.last = NULL;
+    pass = wait_for_pass(reader);
     pthread_mutex_unlock(&done.lock);
     Py_END_ALLOW_THREADS
     if (!pass)
@@ -337,11 +365,17 @@ static PyObject *next_pass(PyObject *module, PyObject *unused)
     return result;
 }
 
-static PyObject *close_passes(PyObject *module, PyObject *closing)
+static PyObject *close_passes(PyObject *module, PyObject *number)
 {
+    unsigned long long reader = PyLong_AsUnsignedLongLong(number);
+
     (void)module;
+    if (PyErr_Occurred())
+        return NULL;
     pthread_mutex_lock(&done.lock);
-    done.is_closing = PyObject_IsTrue(closing) == 1;
+    if (reader > done.closed_reader)
+        done.closed_reader = reader;
+    done.last_pass = done.ended;
     pthread_cond_broadcast(&done.changed);
     pthread_mutex_unlock(&done.lock);
     Py_RETURN_NONE;
@@ -355,8 +389,7 @@ static PyObject *forget_passes(PyObject *module, PyObject *unused)
     pthread_mutex_init(&done.lock, NULL);
     pthread_cond_init(&done.changed, NULL);
     done.first = done.last = NULL;
-    done.under_way = 0;
-    done.is_closing = false;
+    done.ended = done.taken = done.last_pass = 0;
     inside = false;
     asked = NULL;
     Py_RETURN_NONE;
@@ -367,8 +400,10 @@ static PyMethodDef pass_methods[] = {
     {"pass_begin", pass_begin, METH_NOARGS, "pass_begin() -> int: begin time; 0: not recording."},
     {"pass_end", pass_end, METH_VARARGS, end_doc},
     {"pass_abandon", pass_abandon, METH_O, "pass_abandon(begun): discards a pass."},
-    {"next_pass", next_pass, METH_NOARGS, next_doc},
-    {"close_passes", close_passes, METH_O, "close_passes(bool): no further pass_end() follows."},
+    {"open_passes", open_passes, METH_NOARGS, open_doc},
+    {"next_pass", next_pass, METH_O, next_doc},
+    {"close_passes", close_passes, METH_O,
+     "close_passes(reader): it shall return the passes that have ended, and no more."},
     {"forget_passes", forget_passes, METH_NOARGS,
      "forget_passes(): resets all state in a forked child."},
     {NULL, NULL, 0, NULL},

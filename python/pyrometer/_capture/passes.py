@@ -264,6 +264,7 @@ class Finisher:
     def __init__(self) -> None:
         self.process = 0
         self.thread: threading.Thread | None = None
+        self.reader = 0  # its number, or that of the last one
         self.is_over = False  # the interpreter ends: no thread can be started
         self.is_ending = False  # the process ends: finish() is not called after later passes
         self.said: set[str] = set()
@@ -293,8 +294,10 @@ class Finisher:
                 self.process, self.is_over, self.is_ending = os.getpid(), False, False
                 atexit.register(self._finish_at_exit)
                 _finish_in_worker(self.finish)
-            _core.close_passes(False)
-            thread = threading.Thread(target=self._run, name="pyrometer", daemon=True)
+            self.reader = _core.open_passes()
+            thread = threading.Thread(
+                target=self._run, args=(self.reader,), name="pyrometer", daemon=True
+            )
             try:
                 thread.start()
             except RuntimeError:  # the interpreter is ending: finish() writes instead
@@ -303,23 +306,25 @@ class Finisher:
                 self.thread = thread
 
     def finish(self) -> None:
-        """Returns once everything is written and printed. A later pass starts over."""
+        """Returns once the passes that have ended are written and printed; others may go on, with a
+        thread of their own."""
         if self.process != os.getpid():
             return
         with self.lock:
             thread, self.thread = self.thread, None
-        _core.close_passes(True)
+            reader = self.reader
+            _core.close_passes(reader)
         if thread is not None:
             thread.join()
         elif self.is_over:
-            self._run()
+            self._run(reader)
 
     def _finish_at_exit(self) -> None:
         self.is_ending = True
         self.finish()
 
-    def _run(self) -> None:
-        while (item := _core.next_pass()) is not None:
+    def _run(self, reader: int) -> None:
+        while (item := _core.next_pass(reader)) is not None:
             one, table, failure = item
             try:
                 self._finish(one, table, failure)

@@ -42,6 +42,8 @@ class Session:
     def start(self, settings: Settings) -> None:
         """Begins the session. Raises the errors of the recorder and the observers."""
         with self.lock:
+            if self.settings is not None and self.settings.temporary and not settings.temporary:
+                self.stop()  # a pass of another thread has begun it
             if self.settings is not None:
                 raise Error(
                     f"a recording is already running: {self.settings.path or '(passes)'}",

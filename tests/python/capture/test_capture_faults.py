@@ -286,6 +286,45 @@ def test_capture_of_running_threads(tmp_path):
     assert statuses == {"first0": 0, "first1": 0}, said
 
 
+PASSES_OF_THREADS = """
+import faulthandler
+faulthandler.dump_traceback_later(60, exit=True)
+sys.setswitchinterval(1e-5)
+has_ended, counts = False, [0, 0]
+def work(index):
+    while not has_ended:
+        net(x)
+        counts[index] += 1
+threads = [threading.Thread(target=work, args=(index,)) for index in range(2)]
+for thread in threads:
+    thread.start()
+try:
+    for number in range(40):
+        before = list(counts)
+        with pyrometer.capture('run.pyro', with_stack=False):
+            net(x)
+        while number % 4 == 0 and any(now == then for now, then in zip(counts, before)):
+            net(x)
+finally:
+    has_ended = True
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_captures_beside_passes_of_threads(tmp_path):
+    """Each capture ends the session of the passes and waits for their tables."""
+    jobs = [
+        make_job(tmp_path, f"passes{i}", MODEL + PASSES_OF_THREADS, {"PYROMETER": "1"})
+        for i in range(2)
+    ]
+    statuses = run_jobs(tmp_path, jobs)
+    for name, status in statuses.items():
+        assert status == 0, (tmp_path / name / "stderr").read_text()
+        tables = (tmp_path / name / "stdout").read_text().count("TOTAL")
+        assert tables == len(list((tmp_path / name).glob("*.json"))) > 40
+
+
 @pytest.fixture
 def small_disk(tmp_path):
     """A file system of 1 MiB."""
