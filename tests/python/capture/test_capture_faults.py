@@ -251,7 +251,8 @@ def work(index, most_calls):
         if chance.random() < 0.02:
             models[index % 2] = Model()
         with contextlib.suppress(ValueError):
-            models[chance.randrange(2)](torch.ones(chance.choice([2, 2, 3]), 2), chance.random() < 0.1)
+            x = torch.ones(chance.choice([2, 2, 3]), 2)
+            models[chance.randrange(2)](x, chance.random() < 0.1)
         calls[index] += 1
         most_calls -= 1
 threads = [threading.Thread(target=work, args=(i, -1), daemon=True) for i in range(3)]
