@@ -140,16 +140,17 @@ EXPORT int nvmlDeviceGetUUID(void *device, char *text, unsigned length)
 
 EXPORT int nvmlDeviceGetHandleByUUID(const char *uuid, void **device)
 {
-    int number;
+    int number, end = 0; /* end: of a stub's own UUID; any other name is GPU 0 */
 
     if (strncmp(uuid, "MIG", 3) == 0) {
         *device = handle_of(INSTANCE);
         return getenv("PYRO_STUB_MIG") && strcmp(uuid, instance_uuid) == 0 ? 0 : NOT_FOUND;
     }
-    if (sscanf(uuid, "GPU-%8d-0000-", &number) == 1)
+    if (sscanf(uuid, "GPU-%8d-0000-%n", &number, &end) == 1 && end > 0)
         return number >= 0 ? nvmlDeviceGetHandleByIndex_v2((unsigned)number, device) : NOT_FOUND;
     *device = handle_of(0);
-    return strcmp(uuid, "GPU-other") != 0 ? 0 : NOT_FOUND;
+    bool is_instance = strcmp(uuid + strlen("GPU"), instance_uuid + strlen("MIG")) == 0;
+    return strcmp(uuid, "GPU-other") != 0 && !is_instance ? 0 : NOT_FOUND;
 }
 
 typedef struct pci_place {
