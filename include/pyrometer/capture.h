@@ -121,6 +121,19 @@ typedef struct pyro_recorder_api {
 /* Returns the interface of this process, always at the same address. */
 PYRO_API pyro_recorder_api *pyro_recorder_entrance(void);
 
+/*
+ * Where torch stores what a recording says of a tensor, as offsets into the C++ object. The observer
+ * finds them. Tensors with equal kinds have the same data type and device type.
+ */
+#define PYRO_TENSOR_OWN_SIZES 5 /* that torch stores inside the object; others lie elsewhere */
+
+typedef struct pyro_tensor_fields {
+    uint32_t kind_at;  /* of a word with the kind */
+    uint32_t sizes_at; /* of the number of sizes, followed by the sizes */
+    uint64_t kind_mask; /* bits of the kind in its word */
+    uint64_t odd_mask;  /* those that are set if sizes or device must be asked for elsewhere */
+} pyro_tensor_fields;
+
 /* Starts the session. PYRO_ERROR_ARGUMENT if one is running or an option is invalid, PYRO_ERROR_IO
  * if the file cannot be created. */
 PYRO_API int pyro_recorder_start(const char *path, const pyro_recorder_options *options,

@@ -201,6 +201,7 @@ def layers_install(function: Callable[..., object], module_class: type, /) -> No
 def layers_remove() -> None: ...
 def inputs_install(
     describe: int,
+    fields: int,
     tensors: tuple[object, object],
     base: type,
     quiet: Callable[[], object],

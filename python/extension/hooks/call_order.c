@@ -5,6 +5,7 @@
 #define MOST_SEARCHED 2048u /* calls, when a module dies */
 
 ordered_call core_call_order[MOST_ORDERED_CALLS + 1];
+known_input core_call_inputs[MOST_ORDERED_CALLS + 1];
 static uint32_t call_count;
 
 void call_order_forget_all(void)
@@ -48,9 +49,8 @@ const ordered_call *call_order_place(const ordered_call *expected, module_slot *
     }
     called->place = (uint32_t)(place - core_call_order);
     *place = (ordered_call){.module = called->module,
-                            .id = called->id,
-                            .slot = (uint32_t)(called - core_modules.slots),
                             .parent = called->parent,
-                            .generation = called->generation};
+                            .generation = called->generation,
+                            .id = called->id};
     return place;
 }

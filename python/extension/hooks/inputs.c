@@ -2,15 +2,15 @@
  * Finds the first tensor among a layer's arguments and writes its sizes as signature words. Reads
  * the sizes with the observer if it is available, otherwise through Python.
  */
-#include "hooks/modules.h"
-
-#include <string.h>
+#include "hooks/inputs.h"
 
 /* Limits of the search in arguments: nesting, and items per container. */
 #define DEEPEST_ARGUMENT 3
 #define MOST_ITEMS 64
 
 typedef size_t (*describe_fn)(const void *tensor, uint64_t *words, size_t room);
+
+tensor_access core_tensor_access CORE_EVERY_CALL;
 
 /* Guarded by the GIL; set once per session. */
 static struct {
@@ -112,7 +112,7 @@ static size_t describe(PyObject *tensor, uint64_t *words, size_t room)
     return object ? torch_types.describe(object, words, room) : 0;
 }
 
-static __attribute__((noinline)) size_t search_input(uint64_t *words, size_t room,
+static size_t search_input(uint64_t *words, size_t room,
                                                      PyObject *const *arguments, size_t count)
 {
     if (!torch_types.base)
@@ -126,16 +126,27 @@ static __attribute__((noinline)) size_t search_input(uint64_t *words, size_t roo
     return 0;
 }
 
-/* Nearly always the first argument is a plain tensor. */
-__attribute__((hot)) size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments,
-                                         size_t count)
+void layers_read_input(layer_input *input, PyObject *const *arguments, size_t count)
 {
-    const void *object = NULL;
+    input->count = search_input(input->words, MOST_INPUT_WORDS, arguments, count);
+}
 
-    if (count > 1 && torch_types.describe && Py_TYPE(arguments[1]) == torch_types.tensor)
-        memcpy(&object, (const char *)arguments[1] + torch_types.pointer_at, sizeof object);
-    return object ? torch_types.describe(object, words, room)
-                  : search_input(words, room, arguments, count);
+void layers_keep_input(known_input *known, PyObject *const *arguments, size_t count, uint32_t id,
+                       uint32_t generation)
+{
+    const tensor_access *access = &core_tensor_access;
+    const char *tensor = plain_tensor(access, arguments, count);
+
+    known->generation = 0;
+    if (!id || !tensor || tensor_kind(access, tensor) & access->fields.odd_mask)
+        return;
+    const uint64_t *sizes = tensor_sizes(access, tensor);
+    if (sizes[0] > PYRO_TENSOR_OWN_SIZES)
+        return;
+    known->kind = tensor_kind(access, tensor);
+    memcpy(known->sizes, sizes, (1 + sizes[0]) * sizeof *sizes);
+    known->id = id;
+    known->generation = generation;
 }
 
 /* The offset of the C++ object's address in a Python tensor; 0 if not found. */
@@ -166,21 +177,49 @@ static bool is_right(PyObject *tensor)
            memcmp(read + 1, expected + 1, (count - 1) * sizeof *read) == 0;
 }
 
+/* Whether the fields of a plain tensor hold the sizes that Python reports. */
+static bool has_right_fields(const tensor_access *access, PyObject *tensor)
+{
+    PyObject *arguments[] = {NULL, tensor};
+    const char *object = plain_tensor(access, arguments, 2);
+    uint64_t expected[1 + PYRO_TENSOR_OWN_SIZES];
+    size_t count = ask_python(tensor, expected, sizeof expected / sizeof *expected);
+
+    if (!object || !count || tensor_kind(access, object) & access->fields.odd_mask)
+        return false;
+    const uint64_t *sizes = tensor_sizes(access, object);
+    return sizes[0] == count - 1 &&
+           memcmp(sizes + 1, expected + 1, (count - 1) * sizeof *expected) == 0;
+}
+
+/* Lets inputs be compared by the fields of tensors, if these are where the observer says. */
+static void use_fields(const pyro_tensor_fields *fields, PyObject *first, PyObject *second)
+{
+    tensor_access access = {.tensor = torch_types.tensor, .pointer_at = torch_types.pointer_at};
+
+    if (fields)
+        access.fields = *fields;
+    if (!fields || !torch_types.describe || !has_right_fields(&access, first) ||
+        !has_right_fields(&access, second))
+        access.tensor = NULL;
+    core_tensor_access = access;
+}
+
 const char core_inputs_install_doc[] =
-    "inputs_install(describe, tensors, base, quiet, is_tracing, count_modes) -> bool\n\n"
+    "inputs_install(describe, fields, tensors, base, quiet, is_tracing, count_modes) -> bool\n\n"
     "Records input shapes of layers. `describe` is the address of the observer's function or 0,\n"
-    "`tensors` two different tensors, `base` the class of all tensors. The rest are\n"
+    "`fields` that of its pyro_tensor_fields or 0, `tensors` two different tensors, `base` the class of all tensors. The rest are\n"
     "torch._C.DisableTorchFunction, _get_tracing_state and _len_torch_function_stack. Returns\n"
     "True if the observer reads the shapes.";
 
 PyObject *core_inputs_install(PyObject *module, PyObject *args)
 {
-    unsigned long long address;
+    unsigned long long address, fields;
     PyObject *first, *second, *base, *quiet, *is_tracing, *count_modes;
     size_t at;
 
     (void)module;
-    if (!PyArg_ParseTuple(args, "K(OO)O!OOO:inputs_install", &address, &first, &second,
+    if (!PyArg_ParseTuple(args, "KK(OO)O!OOO:inputs_install", &address, &fields, &first, &second,
                           &PyType_Type, &base, &quiet, &is_tracing, &count_modes))
         return NULL;
     if (!torch_types.shape && !(torch_types.shape = PyUnicode_InternFromString("shape")))
@@ -197,5 +236,6 @@ PyObject *core_inputs_install(PyObject *module, PyObject *args)
         torch_types.describe = (describe_fn)(uintptr_t)address;
     if (torch_types.describe && (!is_right(first) || !is_right(second)))
         torch_types.describe = NULL;
+    use_fields((const pyro_tensor_fields *)(uintptr_t)fields, first, second);
     return PyBool_FromLong(torch_types.describe != NULL);
 }

@@ -33,7 +33,7 @@ static bool grow_slots(void)
     uint32_t old_count = core_modules.slot_count;
     module_slot *old = core_modules.slots;
     uint32_t count = old_count ? old_count * 2 : FEWEST_SLOTS;
-    module_slot *slots = aligned_alloc(_Alignof(module_slot), count * sizeof *slots);
+    module_slot *slots = aligned_alloc(sizeof *slots, count * sizeof *slots);
     if (!slots)
         return false;
     memset(slots, 0, count * sizeof *slots);

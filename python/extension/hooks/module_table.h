@@ -21,21 +21,15 @@ typedef struct seen_module {
     layer_name *names;
 } seen_module;
 
-#define MODULE_INPUT_WORDS 10
-
-/* Two cache lines, the second of them for recordings with shapes. */
 typedef struct module_slot {
-    _Alignas(64) PyObject *module; /* only compared; NULL: the slot is free */
+    PyObject *module; /* only compared; NULL: the slot is free */
     seen_module *seen;
     /* Its last id, with the session and the caller that it is valid for; 0: none. */
     uint32_t generation, parent, id;
     uint32_t place; /* of a call in the order of calls, if that is still of this module */
-    /* The last input: the id of its signature, its session (0: none), and its words. */
-    uint32_t inputs, input_generation;
-    uint64_t input_count, input[MODULE_INPUT_WORDS];
 } module_slot;
 
-_Static_assert(sizeof(module_slot) == 128, "a module has two cache lines");
+_Static_assert(sizeof(module_slot) == 32, "two modules share a cache line");
 
 /* One table per process, because there is one Module class. */
 typedef struct module_table {
@@ -63,12 +57,6 @@ static inline module_slot *module_find_slot(const PyObject *module)
         if (!core_modules.slots[i].module)
             return NULL;
     }
-}
-
-/* The slot with a number, which may be an old one. */
-static inline module_slot *module_slot_at(uint32_t number)
-{
-    return &core_modules.slots[number & (core_modules.slot_count - 1)];
 }
 
 /* The module's entry, or NULL if the table has none. */

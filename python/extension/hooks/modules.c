@@ -81,47 +81,10 @@ static inline uint32_t name_of(PyObject *module, module_slot *known, const layer
     return name_of_other(module, known, caller, generation);
 }
 
-/* The input of a layer as words. */
-#define MOST_INPUT_WORDS 32
-
-typedef struct layer_input {
-    size_t count;
-    uint64_t words[MOST_INPUT_WORDS];
-} layer_input;
-
-static inline void read_input(layer_input *input, PyObject *const *arguments, size_t count_and_flag,
-                              PyObject *names)
+static size_t count_arguments(size_t count_and_flag, PyObject *names)
 {
-    size_t count = (size_t)PyVectorcall_NARGS(count_and_flag) +
-                   (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
-    input->count = layers_input(input->words, MOST_INPUT_WORDS, arguments, count);
-}
-
-/* The id of an input that differs from the module's last one. */
-static __attribute__((noinline)) uint32_t look_up_input(module_slot *known,
-                                                        pyro_recorder_thread *thread,
-                                                        const layer_input *input)
-{
-    if (!input->count)
-        return 0;
-    uint32_t id = core_hook.api->signature(thread, input->words, input->count);
-    if (input->count <= MODULE_INPUT_WORDS) {
-        memcpy(known->input, input->words, input->count * sizeof *input->words);
-        known->input_count = input->count;
-        known->input_generation = thread->generation;
-        known->inputs = id;
-    }
-    return id;
-}
-
-static inline uint32_t id_of_input(module_slot *known, pyro_recorder_thread *thread,
-                                   const layer_input *input)
-{
-    uint64_t difference = (input->count ^ known->input_count) |
-                          (thread->generation ^ known->input_generation);
-    for (size_t i = 0; !difference && i < input->count; i++)
-        difference |= input->words[i] ^ known->input[i];
-    return __builtin_expect(!difference, 1) ? known->inputs : look_up_input(known, thread, input);
+    return (size_t)PyVectorcall_NARGS(count_and_flag) +
+           (names ? (size_t)PyTuple_GET_SIZE(names) : 0);
 }
 
 /* Begins the span; false if it cannot be written. Sets the base for stacks of nested calls. */
@@ -200,6 +163,8 @@ static bool note_session(uint32_t generation)
     bool is_plain = !(api->flags & PYRO_RECORD_STACKS) && !api->uses_clock && !api->needs_fence &&
                     !core_passes_wanted && !core_marks_wanted && !core_ranges_wanted;
     core_hook.wants_inputs = api->flags & PYRO_RECORD_SHAPES;
+    if (core_hook.wants_inputs && !core_tensor_access.tensor) /* Python reads inputs */
+        is_plain = false;
     core_hook.plain_generation = is_plain ? generation : NONE_PLAIN;
     return is_plain;
 }
@@ -239,7 +204,7 @@ static PyObject *observe_layer(vectorcallfunc original, PyObject *function,
         read_layer_stack(&outer_stack, &outer_frame);
     input.count = 0;
     if (flags & PYRO_RECORD_SHAPES)
-        read_input(&input, arguments, count_and_flag, names);
+        layers_read_input(&input, arguments, count_arguments(count_and_flag, names));
     layer_call inner = {module, is_inside ? outer.root : module, id, generation};
     int64_t mark = __builtin_expect(core_marks_wanted, 0) ? core_marks_next() : -1;
     if (!id || !begin_layer(id, &inner, &input, mark))
@@ -318,28 +283,34 @@ static inline void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
     __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
 }
 
-/* The slot of an expected call, for its last input; NULL if the module is gone. */
-static inline module_slot *slot_of(const ordered_call *expected)
+/* The id of an input that an expected call did not get last time; 0: none. Runs no Python code, so that
+ * the place stays this call's. */
+static __attribute__((noinline)) uint32_t learn_input(const ordered_call *expected,
+                                                      PyObject *const *arguments, size_t count)
 {
-    module_slot *slot = module_slot_at(expected->slot);
-    return __builtin_expect(slot->module == expected->module, 1)
-               ? slot
-               : module_find_slot(expected->module);
+    pyro_recorder_thread *thread = thread_state.thread;
+    layer_input input;
+    uint32_t busy, id = 0;
+    layers_read_input(&input, arguments, count);
+    if (!input.count || !enter_fast(thread, expected->generation, &busy))
+        return 0;
+    id = core_hook.api->signature(thread, input.words, input.count);
+    leave_fast(thread, busy);
+    layers_keep_input(call_order_input(expected), arguments, count, id, expected->generation);
+    return id;
 }
 
 /* Begins the span of an expected call; false if begin_layer() must. */
 static inline bool begin_expected(pyro_recorder_thread *thread, const ordered_call *expected,
-                                  const void *key, const layer_input *input)
+                                  const void *key, uint32_t input)
 {
     uint32_t busy, depth = thread->depth;
-    module_slot *slot = input ? slot_of(expected) : NULL;
-    if (__builtin_expect((input && !slot) || thread->next == thread->end ||
-                             depth >= PYRO_MOST_OPEN_SPANS ||
+    if (__builtin_expect(thread->next == thread->end || depth >= PYRO_MOST_OPEN_SPANS ||
                              !enter_fast(thread, expected->generation, &busy),
                          0))
         return false;
     pyro_record *record = thread->next;
-    record->inputs = input ? id_of_input(slot, thread, input) : 0;
+    record->inputs = input;
     record->sequence = -1;
     record->name = expected->id;
     pyro_record_is(record, PYRO_RECORD_LAYER, 0);
@@ -454,7 +425,7 @@ static HOT_CODE __attribute__((noinline)) PyObject *observe_unexpected(PyObject 
 /* The code is small because the program evicts it from the caches between two calls. */
 static inline __attribute__((always_inline)) PyObject *
 observe_expected(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
-                 PyObject *names, const ordered_call *expected, const layer_input *input)
+                 PyObject *names, const ordered_call *expected, bool with_input, uint32_t input)
 {
     pyro_recorder_thread *thread = thread_state.thread;
     layer_call *call = &thread_state.call;
@@ -467,7 +438,7 @@ observe_expected(PyObject *function, PyObject *const *arguments, size_t count_an
     call->module = expected->module;
     call->id = expected->id;
     thread_state.expected = expected + 1;
-    call_order_prefetch(expected + 1, input != NULL);
+    call_order_prefetch(expected + 1, with_input);
     PyObject *result = core_hook.original(function, arguments, count_and_flag, names);
     end_expected(thread, outer.generation, &outer, !result);
     call->module = outer.module;
@@ -479,9 +450,13 @@ static HOT_CODE __attribute__((noinline)) PyObject *
 observe_with_input(PyObject *function, PyObject *const *arguments, size_t count_and_flag,
                    PyObject *names, const ordered_call *expected)
 {
-    layer_input input;
-    read_input(&input, arguments, count_and_flag, names);
-    return observe_expected(function, arguments, count_and_flag, names, expected, &input);
+    size_t count = count_arguments(count_and_flag, names);
+    const known_input *known = call_order_input(expected);
+    uint32_t input = __builtin_expect(
+        input_is_known(known, arguments, count, expected->generation), 1)
+                         ? known->id
+                         : learn_input(expected, arguments, count);
+    return observe_expected(function, arguments, count_and_flag, names, expected, true, input);
 }
 
 static HOT_CODE PyObject *observe_call(PyObject *function, PyObject *const *arguments,
@@ -494,7 +469,7 @@ static HOT_CODE PyObject *observe_call(PyObject *function, PyObject *const *argu
         return observe_unexpected(function, arguments, count_and_flag, names);
     if (core_hook.wants_inputs)
         return observe_with_input(function, arguments, count_and_flag, names, expected);
-    return observe_expected(function, arguments, count_and_flag, names, expected, NULL);
+    return observe_expected(function, arguments, count_and_flag, names, expected, false, 0);
 }
 
 bool layers_is_module(PyObject *object)

@@ -23,10 +23,6 @@ void layers_names_end(void);
 uint32_t layers_resolve(PyObject *module, const layer_call *caller, uint32_t generation,
                         bool *keep);
 
-/* inputs.c: writes the words of the first tensor among a call's arguments, which begin with
- * the module and end with the keyword arguments. Returns their number, 0 without a tensor. */
-size_t layers_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count);
-
 /* Calls a module's function, as a span if layers are recorded. */
 PyObject *layers_call(vectorcallfunc original, PyObject *function, PyObject *const *arguments,
                       size_t count_and_flag, PyObject *names);

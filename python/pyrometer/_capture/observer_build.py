@@ -214,6 +214,7 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_wait_for.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
         library.pyro_observer_rest.restype = None
         library.pyro_observer_rest.argtypes = [ctypes.c_int]
+        library.pyro_observer_tensor_fields.restype = ctypes.c_void_p
         library.pyro_observer_numbers.restype = ctypes.c_int
         library.pyro_observer_numbers.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
         library.pyro_observer_try.restype = ctypes.c_char_p
@@ -355,13 +356,15 @@ def numbers(tensor: Any) -> tuple[int, int]:
     return pair[0], pair[1]
 
 
-def describe_function() -> int:
-    """The address of the function that reads tensor sizes, for _core.inputs_install(), or 0."""
+def tensor_access() -> tuple[int, int]:
+    """The addresses of the function that reads tensor sizes, and of the description of the fields
+    that it reads, for _core.inputs_install(); each may be 0."""
     try:
-        function = load().pyro_observer_tensor
+        library = load()
     except Unavailable:
-        return 0
-    return ctypes.cast(function, ctypes.c_void_p).value or 0
+        return 0, 0
+    describe = ctypes.cast(library.pyro_observer_tensor, ctypes.c_void_p).value
+    return describe or 0, library.pyro_observer_tensor_fields() or 0
 
 
 def rest_function() -> int:

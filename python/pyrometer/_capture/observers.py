@@ -38,7 +38,7 @@ def watch_inputs() -> None:
     from pyrometer._capture import observer_build
 
     _core.inputs_install(
-        observer_build.describe_function(),
+        *observer_build.tensor_access(),
         (torch.empty(2, 3, device="cpu"), torch.empty(5, device="cpu")),
         torch._C.TensorBase,
         torch._C.DisableTorchFunction,

@@ -109,6 +109,18 @@ EXPORT HOT size_t pyro_observer_tensor(const c10::TensorImpl *tensor, uint64_t *
     return end ? static_cast<size_t>(end - words) : 0;
 }
 
+// Where tensors store what pyro_observer_tensor() writes; NULL if that is unknown.
+EXPORT const pyro_tensor_fields *pyro_observer_tensor_fields()
+{
+    static pyro_tensor_fields fields;
+    if (!learn_layout())
+        return nullptr;
+    Peek::find_fields(&fields);
+    fields.kind_mask = settings.kind_mask;
+    fields.odd_mask = settings.odd_mask;
+    return &fields;
+}
+
 // A self-test with a private recorder, before a session relies on this library. The caller runs ops
 // on this thread between pyro_observer_try() and pyro_observer_tried(), which writes the records as
 // text: lines "name|sequence|inputs|outputs|state" and "memory|bytes".

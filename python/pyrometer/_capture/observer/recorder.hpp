@@ -23,7 +23,7 @@
 namespace
 {
 
-constexpr size_t most_sizes = 5; // that torch stores inside a tensor
+constexpr size_t most_sizes = PYRO_TENSOR_OWN_SIZES;
 
 // Read by every op, so kept in adjacent cache lines.
 struct alignas(64) Settings {
@@ -32,8 +32,9 @@ struct alignas(64) Settings {
     // Index in torch's variant; invalid once a schema's address may have been reused.
     std::atomic<uint8_t> schema_index{1};
 
-    // For layout.hpp: the bits of a word in which torch stores the kind of a tensor.
-    uint64_t kind_mask;
+    // For layout.hpp: the bits of a word in which torch stores the kind of a tensor, and those of them
+    // that are set if sizes or device must be asked for elsewhere.
+    uint64_t kind_mask, odd_mask;
     // Bits of a value to compare: its tag, and none, all or the boolean's bits of its payload.
     alignas(16) uint64_t value_masks[3][2] = {
         {0, UINT32_MAX}, {UINT64_MAX, UINT32_MAX}, {UINT8_MAX, UINT32_MAX}};

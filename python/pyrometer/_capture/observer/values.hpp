@@ -41,6 +41,16 @@ struct Peek : c10::TensorImpl {
     {
         return &peek(tensor)->sizes_and_strides_;
     }
+    // Offsets of the words of kind_of() and sizes_of().
+    static void find_fields(pyro_tensor_fields *fields)
+    {
+        alignas(c10::TensorImpl) static const char room[sizeof(c10::TensorImpl)] = {};
+        auto *tensor = reinterpret_cast<const Peek *>(room);
+        auto *kind = reinterpret_cast<const char *>(&tensor->data_type_);
+        auto *sizes = reinterpret_cast<const char *>(&tensor->sizes_and_strides_);
+        fields->kind_at = static_cast<uint32_t>(kind - room);
+        fields->sizes_at = static_cast<uint32_t>(sizes - room);
+    }
     static bool learn_kind();
     static bool learn_sizes();
 
@@ -76,6 +86,7 @@ bool Peek::learn_kind()
     tensor->device_policy_ = true;
     uint64_t policy = kind_word(tensor);
     uint64_t kind_mask = settings.kind_mask = type | device * 0xff | policy;
+    settings.odd_mask = policy;
     return type && __builtin_popcountll(device) == 1 && __builtin_popcountll(sizes) == 2 &&
            __builtin_popcountll(policy) == 3 &&
            __builtin_popcountll(kind_mask) == 8 * sizeof tensor->data_type_ + 8 + 3;
