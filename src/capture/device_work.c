@@ -6,7 +6,6 @@
 #include "capture/session.h"
 
 #include "device/collector.h"
-#include "device/torch_memory.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -309,33 +308,6 @@ static void describe(pyro_devices_status *out, const pyro_collector_status *stat
     memcpy(out->library, status->library, sizeof out->library);
 }
 
-/* As the observer of the CPU's memory writes it. */
-static __attribute__((hot)) void add_memory(const pyro_torch_memory *event)
-{
-    pyro_recorder_api *api = &pyro_the_recorder_api;
-    bool is_wanted = !api->is_resting && api->flags & PYRO_RECORD_MEMORY;
-    pyro_recorder_thread *thread = is_wanted ? enter(api) : NULL;
-    pyro_record *record = thread ? pyro_record_room(api, thread) : NULL;
-    if (record) {
-        pyro_memory_record *of_memory = (pyro_memory_record *)(void *)record;
-        of_memory->start_raw = pyro_raw_time(api);
-        of_memory->address = event->address;
-        of_memory->bytes = event->bytes;
-        of_memory->total_allocated = (int64_t)event->total_allocated;
-        of_memory->total_reserved = (int64_t)event->total_reserved;
-        of_memory->device_type = event->device_type;
-        of_memory->device_index = event->device_index;
-        of_memory->kind = PYRO_RECORD_ALLOCATION;
-        of_memory->out_of_memory = event->out_of_memory;
-        pyro_record_commit(thread, record);
-        pyro_record_prefetch(record + 2);
-    }
-    if (thread)
-        pyro_recorder_leave(thread);
-    if (event->out_of_memory && api->out_of_memory)
-        api->out_of_memory(event->bytes, event->device_type, event->device_index);
-}
-
 /* A recording of layers alone is one that must cost little. Waits are calls of the host, which are
  * recorded without their records. */
 static uint32_t usual_records(void)
@@ -355,7 +327,7 @@ pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *s
 {
     uint32_t wanted = more == PYRO_DEVICES_USUAL ? usual_records() : more;
     pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wanted);
-    pyro_torch_memory_watch(state == PYRO_DEVICES_ON ? add_memory : NULL);
+    pyro_device_memory_watch(state == PYRO_DEVICES_ON);
     if (status)
         pyro_devices_look(status);
     return state;
@@ -363,7 +335,7 @@ pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *s
 
 void pyro_devices_stop(void)
 {
-    pyro_torch_memory_watch(NULL);
+    pyro_device_memory_watch(false);
     pyro_collector_stop();
 }
 

@@ -2,7 +2,6 @@
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
-#include "device/torch_memory.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +86,6 @@ int pyro_recorder_start(const char *path, const pyro_recorder_options *options, 
     if (status == PYRO_OK) {
         session->is_running = true;
         pyro_the_recorder_api.flags = options->flags;
-        pyro_torch_memory_want_usage(options->flags & PYRO_RECORD_MEMORY);
         __atomic_store_n(&pyro_the_recorder_api.generation, pyro_the_recorder_api.generation + 1,
                          __ATOMIC_SEQ_CST);
     }

@@ -13,60 +13,6 @@
 #define USAGE "_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"
 #define OUT_OF_MEMORY "_ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE"
 
-/* Like c10::Device: two bytes, passed by value. */
-typedef struct c10_device {
-    int8_t type, index;
-} c10_device;
-
-typedef void (*usage_fn)(void *address, int64_t bytes, size_t allocated, size_t reserved,
-                         c10_device device);
-typedef void (*out_of_memory_fn)(int64_t bytes, size_t allocated, size_t reserved,
-                                 c10_device device);
-
-/* Set once per process, before the functions are replaced. */
-static usage_fn original_usage;
-static out_of_memory_fn original_out_of_memory;
-static pyro_torch_memory_fn watching;
-static bool is_usage_ignored;
-
-static __attribute__((hot, noinline)) void
-tell_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, c10_device device)
-{
-    pyro_torch_memory_fn watcher = __atomic_load_n(&watching, __ATOMIC_ACQUIRE);
-    if (watcher)
-        watcher(&(pyro_torch_memory){.address = (uint64_t)(uintptr_t)address,
-                                     .bytes = bytes,
-                                     .total_allocated = allocated,
-                                     .total_reserved = reserved,
-                                     .device_type = device.type,
-                                     .device_index = device.index});
-    original_usage(address, bytes, allocated, reserved, device);
-}
-
-/* Stays for the life of the process: without a watcher it does next to nothing. */
-static __attribute__((hot)) void on_usage(void *address, int64_t bytes, size_t allocated,
-                                          size_t reserved, c10_device device)
-{
-    if (__atomic_load_n(&watching, __ATOMIC_RELAXED) &&
-        !__atomic_load_n(&is_usage_ignored, __ATOMIC_RELAXED))
-        tell_usage(address, bytes, allocated, reserved, device);
-    else
-        original_usage(address, bytes, allocated, reserved, device);
-}
-
-static void on_out_of_memory(int64_t bytes, size_t allocated, size_t reserved, c10_device device)
-{
-    pyro_torch_memory_fn watcher = __atomic_load_n(&watching, __ATOMIC_ACQUIRE);
-    if (watcher)
-        watcher(&(pyro_torch_memory){.bytes = bytes,
-                                     .total_allocated = allocated,
-                                     .total_reserved = reserved,
-                                     .device_type = device.type,
-                                     .device_index = device.index,
-                                     .out_of_memory = true});
-    original_out_of_memory(bytes, allocated, reserved, device);
-}
-
 /* A loaded library, found by the name of its file. */
 typedef struct loaded_library {
     const char *name;
@@ -165,37 +111,25 @@ static bool replace_import(const loaded_library *library, const char *name, void
     return is_replaced;
 }
 
-static bool install(void)
+static void *address_of(const void *function_pointer)
+{
+    void *address;
+    memcpy(&address, function_pointer, sizeof address);
+    return address;
+}
+
+bool pyro_torch_memory_replace(const pyro_torch_reports *ours, pyro_torch_reports *torch)
 {
     loaded_library allocator = {.name = ALLOCATOR}, reporter = {.name = REPORTER};
     if (!dl_iterate_phdr(is_library, &allocator) || !dl_iterate_phdr(is_library, &reporter))
         return false;
     void *usage = find_function(reporter.path, USAGE);
-    void *out_of_memory = find_function(reporter.path, OUT_OF_MEMORY);
+    void *failure = find_function(reporter.path, OUT_OF_MEMORY);
     if (!usage)
         return false;
-    memcpy(&original_usage, &usage, sizeof usage);
-    memcpy(&original_out_of_memory, &out_of_memory, sizeof out_of_memory);
-    usage_fn usage_hook = on_usage;
-    out_of_memory_fn out_of_memory_hook = on_out_of_memory;
-    void *replacement;
-    memcpy(&replacement, &out_of_memory_hook, sizeof replacement);
-    if (out_of_memory)
-        replace_import(&allocator, OUT_OF_MEMORY, replacement);
-    memcpy(&replacement, &usage_hook, sizeof replacement);
-    return replace_import(&allocator, USAGE, replacement);
-}
-
-bool pyro_torch_memory_watch(pyro_torch_memory_fn watcher)
-{
-    static bool is_installed;
-    if (!is_installed && watcher)
-        is_installed = install();
-    __atomic_store_n(&watching, is_installed ? watcher : NULL, __ATOMIC_RELEASE);
-    return is_installed;
-}
-
-void pyro_torch_memory_want_usage(bool wanted)
-{
-    __atomic_store_n(&is_usage_ignored, !wanted, __ATOMIC_RELAXED);
+    memcpy(&torch->usage, &usage, sizeof usage);
+    memcpy(&torch->failure, &failure, sizeof failure);
+    if (failure)
+        replace_import(&allocator, OUT_OF_MEMORY, address_of(&ours->failure));
+    return replace_import(&allocator, USAGE, address_of(&ours->usage));
 }

@@ -112,8 +112,7 @@ static size_t describe(PyObject *tensor, uint64_t *words, size_t room)
     return object ? torch_types.describe(object, words, room) : 0;
 }
 
-static size_t search_input(uint64_t *words, size_t room,
-                                                     PyObject *const *arguments, size_t count)
+static size_t search_input(uint64_t *words, size_t room, PyObject *const *arguments, size_t count)
 {
     if (!torch_types.base)
         return 0;

@@ -452,8 +452,8 @@ observe_with_input(PyObject *function, PyObject *const *arguments, size_t count_
 {
     size_t count = count_arguments(count_and_flag, names);
     const known_input *known = call_order_input(expected);
-    uint32_t input = __builtin_expect(
-        input_is_known(known, arguments, count, expected->generation), 1)
+    uint32_t input = __builtin_expect(input_is_known(known, arguments, count, expected->generation),
+                                      1)
                          ? known->id
                          : learn_input(expected, arguments, count);
     return observe_expected(function, arguments, count_and_flag, names, expected, true, input);

@@ -15,7 +15,8 @@ static pyro_gpu *open_stub(const char *script)
     pyro_gpu *gpu; /* its UUID is that of a real one, as in the tests on a GPU */
 
     assert_int_equal(setenv("PYRO_STUB_GPU", script, 1), 0);
-    assert_int_equal(pyro_gpu_open(&gpu, "GPU-5c5f2a0e-9d1b-4d4e-8a53-0c6f1f0b9a77", NULL), PYRO_OK);
+    assert_int_equal(pyro_gpu_open(&gpu, "GPU-5c5f2a0e-9d1b-4d4e-8a53-0c6f1f0b9a77", NULL),
+                     PYRO_OK);
     return gpu;
 }
 
