@@ -8,7 +8,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 MEASURED = ("bench", "include", "python", "src")  # folders whose change makes rounds incomparable
-ENDINGS = (".c", ".h", ".py")
+ENDINGS = (".c", ".cpp", ".h", ".hpp", ".py")
 
 
 def hash_of_sources():

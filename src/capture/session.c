@@ -1,4 +1,4 @@
-/* Owns the one session of a process, and the part of it that observers see. */
+/* Owns the one session of a process, and the part of it that observers see. Pauses observers. */
 #include "capture/session.h"
 
 #include "base/every_event.h"
@@ -23,3 +23,18 @@ _Alignas(64) pyro_recorder_api pyro_the_recorder_api PYRO_EVERY_EVENT = {
     .stack = no_stack,
     .frame = no_frame,
 };
+
+/* The observer of ops asks torch for none. */
+static void (*rest_of_ops)(int rests);
+
+void pyro_recorder_on_rest(void (*rest_ops)(int rests))
+{
+    rest_of_ops = rest_ops;
+}
+
+void pyro_recorder_rest(bool rests)
+{
+    pyro_the_recorder_api.is_resting = rests;
+    if (rest_of_ops)
+        rest_of_ops(rests);
+}

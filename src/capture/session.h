@@ -207,6 +207,11 @@ void pyro_flight_signals_end(void);
 const char *pyro_flight_signal_name(int signal);
 int pyro_flight_signal_number(const char *name); /* 0: not a signal that can be a trigger */
 
+/* table_view.c */
+/* Adds what was named since `seen` to a reader's view; the texts stay until the session ends. Needs
+ * `lock`. */
+bool pyro_tables_extend(pyro_recorded_tables *tables, uint32_t *seen, const pyro_session *session);
+
 /* string_tables.c */
 uint32_t pyro_data_add(pyro_session *session, uint32_t type, const void *bytes, size_t size);
 void pyro_data_thread_name(pyro_session *session, uint32_t thread, const char *name);
@@ -215,9 +220,6 @@ uint32_t pyro_table_name(pyro_recorder_thread *thread, const char *text);
 uint32_t pyro_table_signature(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_storages(pyro_recorder_thread *thread, const uint64_t *words, size_t count);
 uint32_t pyro_table_launch(pyro_recorder_thread *thread, const pyro_launch_data *launch);
-/* Adds what was named since `seen` to a reader's view; the texts stay until the session ends. Needs
- * `lock`. */
-bool pyro_tables_extend(pyro_recorded_tables *tables, uint32_t *seen, const pyro_session *session);
 
 /* tail.c: without `lock`. */
 void pyro_tail_begin(pyro_session *session); /* after the file is open */

@@ -165,22 +165,3 @@ uint32_t pyro_table_launch(pyro_recorder_thread *thread, const pyro_launch_data 
     memcpy(words, launch, sizeof words);
     return look_up_words(thread, PYRO_DATA_LAUNCH, words, sizeof words / sizeof *words);
 }
-
-bool pyro_tables_extend(pyro_recorded_tables *tables, uint32_t *seen, const pyro_session *session)
-{
-    for (uint32_t type = 0; type < PYRO_DATA_TYPES; type++) {
-        const pyro_intern *data = &session->data[type];
-        for (; seen[type] < data->count; seen[type]++) {
-            const pyro_intern_entry *entry = &data->entries[seen[type]];
-            uint32_t id = seen[type] + 1, skipped = 0;
-            if (type == PYRO_DATA_THREAD) {
-                memcpy(&id, entry->text, sizeof id);
-                skipped = sizeof id;
-            }
-            if (!pyro_recorded_put(tables, type, id, entry->text + skipped,
-                                   entry->length - skipped))
-                return false;
-        }
-    }
-    return true;
-}

@@ -207,9 +207,9 @@ static void use_fields(const pyro_tensor_fields *fields, PyObject *first, PyObje
 const char core_inputs_install_doc[] =
     "inputs_install(describe, fields, tensors, base, quiet, is_tracing, count_modes) -> bool\n\n"
     "Records input shapes of layers. `describe` is the address of the observer's function or 0,\n"
-    "`fields` that of its pyro_tensor_fields or 0, `tensors` two different tensors, `base` the class of all tensors. The rest are\n"
-    "torch._C.DisableTorchFunction, _get_tracing_state and _len_torch_function_stack. Returns\n"
-    "True if the observer reads the shapes.";
+    "`fields` that of its pyro_tensor_fields or 0, `tensors` two different tensors, `base` the class\n"
+    "of all tensors. The rest are torch._C.DisableTorchFunction, _get_tracing_state and\n"
+    "_len_torch_function_stack. Returns True if the observer reads the shapes.";
 
 PyObject *core_inputs_install(PyObject *module, PyObject *args)
 {
