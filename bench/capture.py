@@ -159,6 +159,7 @@ def ways(library):
         "floor with outputs": lambda: floor(library, True),
         "floor with outputs and clock": lambda: floor(library, True, True),
         "layers": lambda: captured("layers"),
+        "layers and inputs": lambda: captured("layers", "shapes"),
         "full": lambda: captured(*full),
         "full and outputs": lambda: captured(*full, "outputs"),
         "full and stacks": lambda: captured(*full, "outputs", "stacks"),
@@ -288,6 +289,7 @@ def line(text, measured, quiet=None, target=""):
 RATIOS = (
     ("bare again", "bare again, x bare"),
     ("layers", "layers, x bare"),
+    ("layers and inputs", "... and their inputs, x bare"),
     ("full", "layers, ops, shapes, memory, x bare"),
     ("full and outputs", "... and shapes of outputs, x bare"),
     ("full and stacks", "... and stacks, x bare"),

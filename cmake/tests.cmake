@@ -28,7 +28,7 @@ target_link_libraries(c10_cuda_stub PRIVATE pyrometer_flags c10_stub)
 # Helpers of every room's runner, compiled once.
 add_library(unit_support OBJECT 
   tests/unit/support/fail_alloc.c tests/unit/support/fake_clock.c
-  tests/unit/support/process_state.c)
+  tests/unit/support/process_state.c tests/unit/support/quiet_fork.c)
 target_link_libraries(unit_support PRIVATE pyrometer_flags)
 
 # Tests can make allocations fail and set the clock, also inside the library.

@@ -1,4 +1,5 @@
 /* Device work in recordings: its layer and op, graphs, passes, sessions, killed programs. */
+#include "quiet_fork.h"
 #include "record.h"
 #include "stub_device.h"
 #include "trace/joins/joins.h"
@@ -336,7 +337,7 @@ static void test_a_killed_program(void **state)
 {
     (void)state;
     SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         pyro_recorder_options options = {.flags = EVERYTHING, .overwrite = true};
         if (pyro_recorder_start(file, &options, NULL) != PYRO_OK ||

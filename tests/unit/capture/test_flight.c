@@ -1,4 +1,5 @@
 /* The flight recorder: triggers, what their files hold, limits, signals, forks, full disks. */
+#include "quiet_fork.h"
 #include "record.h"
 #include "unit.h"
 
@@ -461,7 +462,7 @@ static void test_deadly_signal(void **state)
     SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
     (void)state;
     int status;
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         start("10s", "SIGTERM", RING);
         record_op("aten::usual", -1);
@@ -482,7 +483,7 @@ static void test_fork(void **state)
     int status;
     start("10s", "SIGUSR1", RING);
     record_op("aten::parent", -1);
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         record_op("aten::child", -1);
         pyro_flight_trigger("save", "in the child");

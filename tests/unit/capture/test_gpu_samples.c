@@ -1,4 +1,5 @@
 /* Samples of GPUs in recordings: counters of the trace, sessions, killed programs, Chrome JSON. */
+#include "quiet_fork.h"
 #include "record.h"
 #include "trace/trace.h"
 #include "unit.h"
@@ -126,7 +127,7 @@ static void test_a_killed_program(void **state)
     int ends[2];
     char byte;
     assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         start();
         record_op("aten::mm", -1);

@@ -1,4 +1,5 @@
 /* Recorder: start and stop of sessions, threads, forks, kills, limits, and reading back. */
+#include "quiet_fork.h"
 #include "record.h"
 #include "unit.h"
 #include <stddef.h>
@@ -288,7 +289,7 @@ static void test_fork(void **state)
     char child_file[96];
     start((pyro_recorder_options){0});
     record_op("before", -1);
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         record_op("in the child", -1);
         record_op("before", -1);
@@ -296,7 +297,7 @@ static void test_fork(void **state)
         pyro_recorder_stop(NULL);
         _exit(named ? 0 : 1);
     }
-    pid_t idle = fork();
+    pid_t idle = fork_quietly();
     if (idle == 0)
         _exit(0);
     int how, how_idle;
@@ -335,7 +336,7 @@ static void test_kill(void **state)
         int ends[2];
         int64_t number, logged = 0;
         assert_int_equal(pipe(ends), 0);
-        pid_t child = fork();
+        pid_t child = fork_quietly();
         if (child == 0) {
             close(ends[0]);
             record_and_count(ends[1]);

@@ -1,5 +1,6 @@
 /* Tests of device/gpu_sampler.c with a stub of NVML: values, devices, failures, hangs, forks. */
 #include "device/gpu_sampler.h"
+#include "quiet_fork.h"
 #include "unit.h"
 
 #include <math.h>
@@ -238,7 +239,7 @@ static void test_forks(void **state)
     assert_int_equal(pyro_sampler_start(&sink, QUICK_NS), PYRO_SAMPLER_ON);
     while (count_received() < 1)
         pause_briefly();
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         pyro_sampler_status status = look();
         bool is_off = status.state == PYRO_SAMPLER_OFF;

@@ -1,4 +1,5 @@
 /* Live metrics: counters from records of several sessions and threads, the server and its limits. */
+#include "quiet_fork.h"
 #include "record.h"
 #include "unit.h"
 #include <stddef.h>
@@ -263,7 +264,7 @@ static void test_fork(void **state)
     start(0);
     uint32_t root = pyro_recorder_module(&(pyro_module_data){0, 1, 0, 0}, "", "Net");
     record_layer(root, 32, 0);
-    pid_t child = fork();
+    pid_t child = fork_quietly();
     if (child == 0) {
         pyro_metrics_address address;
         bool is_free = pyro_metrics_parse_address(&address, "127.0.0.1:0", NULL) == PYRO_OK &&
