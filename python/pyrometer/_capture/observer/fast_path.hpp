@@ -31,8 +31,8 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
     if (__builtin_expect(record == thread->end || depth >= most_fast_depth ||
                              op->schema != schema_of(function) ||
                              function.scope() != at::RecordScope::FUNCTION ||
-                             !has_layout(op->input_layout(),
-                                         {function.inputs().data(), function.inputs().size()}),
+                             !has_layout_inlined(op->input_layout(), {function.inputs().data(),
+                                                                      function.inputs().size()}),
                          0)) {
         leave_fast(thread, busy);
         return on_start(function);
