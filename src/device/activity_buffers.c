@@ -29,6 +29,17 @@ static void free_list(pyro_activity_buffer *buffer)
     }
 }
 
+/* With the lock; pyro_activity_buffers_count() needs none. */
+static void count_more(pyro_activity_buffers *buffers, int number)
+{
+    __atomic_store_n(&buffers->count, buffers->count + (size_t)number, __ATOMIC_RELAXED);
+}
+
+size_t pyro_activity_buffers_count(const pyro_activity_buffers *buffers)
+{
+    return __atomic_load_n(&buffers->count, __ATOMIC_RELAXED);
+}
+
 static void add_ready(pyro_activity_buffers *buffers, pyro_activity_buffer *buffer)
 {
     buffer->next = buffers->ready;
@@ -41,12 +52,12 @@ void pyro_activity_buffers_refill(pyro_activity_buffers *buffers, size_t ahead)
     for (;;) {
         pthread_mutex_lock(&buffers->lock);
         bool is_enough = buffers->ready_count >= ahead || buffers->count >= buffers->most;
-        buffers->count += !is_enough;
+        count_more(buffers, !is_enough);
         pthread_mutex_unlock(&buffers->lock);
         pyro_activity_buffer *buffer = is_enough ? NULL : make_buffer();
         if (!buffer && !is_enough) {
             pthread_mutex_lock(&buffers->lock);
-            buffers->count--;
+            count_more(buffers, -1);
             pthread_mutex_unlock(&buffers->lock);
         }
         if (!buffer)
@@ -88,12 +99,12 @@ uint8_t *pyro_activity_buffers_take(pyro_activity_buffers *buffers)
         buffers->ready_count--;
     } else {
         may_make = buffers->count < buffers->most;
-        buffers->count += may_make;
+        count_more(buffers, may_make);
     }
     pthread_mutex_unlock(&buffers->lock);
     if (may_make && !(buffer = make_buffer())) {
         pthread_mutex_lock(&buffers->lock);
-        buffers->count--;
+        count_more(buffers, -1);
         pthread_mutex_unlock(&buffers->lock);
     }
     return buffer ? buffer->bytes : buffers->discard;

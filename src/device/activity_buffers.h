@@ -41,6 +41,8 @@ void pyro_activity_buffers_complete(pyro_activity_buffers *buffers, uint8_t *byt
 pyro_activity_buffer *pyro_activity_buffers_next(pyro_activity_buffers *buffers);
 /* Empties a buffer for the next use. */
 void pyro_activity_buffers_recycle(pyro_activity_buffers *buffers, pyro_activity_buffer *buffer);
+/* How many there are, for statistics. */
+size_t pyro_activity_buffers_count(const pyro_activity_buffers *buffers);
 /* Makes empty buffers until `ahead` are ready. */
 void pyro_activity_buffers_refill(pyro_activity_buffers *buffers, size_t ahead);
 

@@ -431,7 +431,7 @@ void pyro_collector_look(pyro_collector_status *status)
         .records = __atomic_load_n(&the.records, __ATOMIC_RELAXED),
         .dropped = __atomic_load_n(&the.dropped, __ATOMIC_RELAXED),
         .malformed = __atomic_load_n(&the.malformed, __ATOMIC_RELAXED),
-        .buffers = the.buffers.count,
+        .buffers = pyro_activity_buffers_count(&the.buffers),
         .launches = launches,
         .unfinished = launches > done ? launches - done : 0,
     };

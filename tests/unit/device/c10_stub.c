@@ -25,7 +25,7 @@ void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *address, int64_
     (void)address;
     (void)allocated;
     (void)reserved;
-    c10_reported_bytes += device.type == 1 ? bytes : 0;
+    __atomic_fetch_add(&c10_reported_bytes, device.type == 1 ? bytes : 0, __ATOMIC_RELAXED);
 }
 
 void _ZN3c1027reportOutOfMemoryToProfilerElmmNS_6DeviceE(int64_t bytes, size_t allocated,
