@@ -49,7 +49,8 @@ typedef struct pyro_flight_steps {
     uint64_t optimizer;        /* key of the one whose steps count */
     uint32_t other_optimizers; /* steps of others since its last one */
     uint64_t count;
-    uint64_t quiet_until_raw; /* the last file of a slow step covers what comes before */
+    /* After a slow step others are not reported for a while, unless they lose much more time. */
+    uint64_t quiet_until_raw, lost_raw;
     pyro_step_track tracks[PYRO_STEP_TRACKS];
     uint64_t *begins; /* of the latest steps, if these are kept; keep_steps entries */
 } pyro_flight_steps;

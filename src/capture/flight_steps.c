@@ -76,7 +76,10 @@ static void name_step(const pyro_session *session, const ended_step *step, char 
         snprintf(text, size, "step %llu", (unsigned long long)step->number);
 }
 
-/* How long the recorder keeps quiet after a slow step: its file covers that time. */
+/* A step that loses so many times as much as the last reported one is worth a file of its own. */
+#define MUCH_WORSE 2
+
+/* How long usual slow steps are not reported after one, so that files do not overlap. */
 static uint64_t kept_raw(const pyro_session *session, uint64_t now)
 {
     uint64_t from = pyro_flight_keeps_from(session, now);
@@ -96,16 +99,21 @@ static void report_if_slow(pyro_session *session, const ended_step *step)
                            .fired_raw = step->end_raw,
                            .begin_raw = step->begin_raw,
                            .end_raw = step->end_raw};
+    pyro_flight_steps *steps = &session->flight.steps;
     uint64_t duration = step->end_raw - step->begin_raw, median = step->exceeded_median;
-    if (!median || step->end_raw < session->flight.steps.quiet_until_raw)
+    uint64_t lost = duration > median ? duration - median : 0;
+    bool is_quiet = step->end_raw < steps->quiet_until_raw;
+    if (!median || (is_quiet && lost / MUCH_WORSE < steps->lost_raw))
         return;
     name_step(session, step, name, sizeof name);
     snprintf(job.text, sizeof job.text, "%s took %s, %.1f times the median of %s", name,
              pyro_format_duration(time, to_ns(session, duration)),
              (double)duration / (double)median,
              pyro_format_duration(usual, to_ns(session, median)));
-    if (pyro_flight_add(session, &job))
-        session->flight.steps.quiet_until_raw = step->end_raw + kept_raw(session, step->end_raw);
+    if (!pyro_flight_add(session, &job))
+        return;
+    steps->quiet_until_raw = step->end_raw + kept_raw(session, step->end_raw);
+    steps->lost_raw = lost;
 }
 
 static void compare(pyro_session *session, pyro_step_track *track, ended_step *step)

@@ -189,6 +189,27 @@ static void test_slow_step(void **state)
     assert_int_equal(status.steps, 30);
 }
 
+/* A step that is a little slow must not hide one that is very slow, but files should not overlap. */
+static void test_much_slower_steps_are_saved_too(void **state)
+{
+    (void)state;
+    start("10s", "slow-step:1.5x", RING);
+    uint32_t net = pyro_recorder_module(&(pyro_module_data){0, 1, 0, 0}, "", "Net");
+    run_forwards(net, 30, 20, 3); /* loses 2 usual steps */
+    run_forwards(net, 10, 5, 3);
+    run_forwards(net, 10, 5, 4.5); /* loses 3.5 */
+    run_forwards(net, 10, 5, 8);   /* loses 7 */
+    run_forwards(net, 10, 5, 12);  /* loses 11 */
+    pyro_flight_wait();
+    opened one = open_saved(saved_as("slow-step", 1));
+    assert_non_null(strstr(trigger_text(&one), "call 20 of Net took"));
+    close_saved(one);
+    one = open_saved(saved_as("slow-step", 2));
+    assert_non_null(strstr(trigger_text(&one), "call 55 of Net took"));
+    close_saved(one);
+    assert_false(is_there(saved_as("slow-step", 3)));
+}
+
 static void test_usual_steps_save_nothing(void **state)
 {
     (void)state;
@@ -569,6 +590,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_options),
     cmocka_unit_test(test_amounts_to_keep),
     cmocka_unit_test_teardown(test_slow_step, remove_files),
+    cmocka_unit_test_teardown(test_much_slower_steps_are_saved_too, remove_files),
     cmocka_unit_test_teardown(test_a_slow_step_is_in_its_file, remove_files),
     cmocka_unit_test_teardown(test_usual_steps_save_nothing, remove_files),
     cmocka_unit_test_teardown(test_steps_of_an_optimizer, remove_files),
