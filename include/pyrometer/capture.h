@@ -382,6 +382,29 @@ static inline void pyro_recorder_leave(pyro_recorder_thread *thread)
     __atomic_store_n(&thread->busy, thread->busy - 1, __ATOMIC_RELEASE);
 }
 
+/*
+ * The same for code that every event runs: the caller knows that the thread's state is this thread's
+ * own, the session that it was last in, and that membarrier is available. Pass `busy` to
+ * pyro_recorder_leave_quickly().
+ */
+static inline bool pyro_recorder_enter_quickly(const pyro_recorder_api *api,
+                                               pyro_recorder_thread *thread, uint32_t generation,
+                                               uint32_t *busy)
+{
+    *busy = thread->busy;
+    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (__builtin_expect(api->generation == generation, 1))
+        return true;
+    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
+    return false;
+}
+
+static inline void pyro_recorder_leave_quickly(pyro_recorder_thread *thread, uint32_t busy)
+{
+    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+}
+
 /* Returns zeroed space for the next record, or NULL. */
 static inline pyro_record *pyro_record_room(pyro_recorder_api *api, pyro_recorder_thread *thread)
 {

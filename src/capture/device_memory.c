@@ -49,7 +49,7 @@ static void record_memory(pyro_memory_record *memory)
     pyro_recorder_leave(thread);
 }
 
-/* What write_usage() leaves: the first record of a thread or chunk, and unusual sessions. */
+/* What on_usage() leaves: the first record of a thread or chunk, and unusual sessions. */
 static __attribute__((noinline, cold)) void report_usage(void *address, int64_t bytes,
                                                          size_t allocated, size_t reserved,
                                                          pyro_torch_device device)
@@ -63,25 +63,11 @@ static __attribute__((noinline, cold)) void report_usage(void *address, int64_t 
     reports.torch.usage(address, bytes, allocated, reserved, device);
 }
 
-/* Like pyro_recorder_enter(), if this thread can write a record now. Pass `busy` to leave_quickly(). */
-static inline bool enter_quickly(const pyro_recorder_api *api, pyro_recorder_thread *thread,
-                                 uint32_t *busy)
+/* Whether this thread can write a record at once. */
+static inline bool can_write(const pyro_recorder_api *api, const pyro_recorder_thread *thread)
 {
-    if (!thread || thread->next == thread->end ||
-        (api->uses_clock | api->needs_fence | api->is_resting))
-        return false;
-    *busy = thread->busy;
-    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(api->generation == thread->generation, 1))
-        return true;
-    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
-    return false;
-}
-
-static inline void leave_quickly(pyro_recorder_thread *thread, uint32_t busy)
-{
-    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+    return thread && thread->next != thread->end &&
+           !(api->uses_clock | api->needs_fence | api->is_resting);
 }
 
 /* Calls torch's function last, so that no argument must be kept in memory. */
@@ -92,7 +78,9 @@ on_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, pyro_t
     pyro_recorder_thread *thread = pyro_this_thread;
     uint32_t busy;
     if (is_wanted(api)) {
-        if (__builtin_expect(!enter_quickly(api, thread, &busy), 0)) {
+        if (__builtin_expect(!can_write(api, thread) || !pyro_recorder_enter_quickly(
+                                                            api, thread, thread->generation, &busy),
+                             0)) {
             report_usage(address, bytes, allocated, reserved, device);
             return;
         }
@@ -104,7 +92,7 @@ on_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, pyro_t
                                            .total_reserved = (int64_t)reserved,
                                            .device_type = device.type,
                                            .device_index = device.index});
-        leave_quickly(thread, busy);
+        pyro_recorder_leave_quickly(thread, busy);
     }
     reports.torch.usage(address, bytes, allocated, reserved, device);
 }

@@ -134,7 +134,7 @@ static __attribute__((noinline, cold)) void on_other(void *user, int domain, uin
 }
 
 /* Like pyro_recorder_enter_with(), of a thread that has been in the session of its kinds. NULL if the
- * sink must learn of the call instead. Pass `busy` to leave(). */
+ * sink must learn of the call instead. */
 static inline __attribute__((always_inline)) pyro_recorder_thread *
 enter(const pyro_calling_thread *thread, uint32_t *busy)
 {
@@ -142,18 +142,7 @@ enter(const pyro_calling_thread *thread, uint32_t *busy)
     pyro_recorder_thread *writer = *thread->writer;
     if (__builtin_expect(!writer || recorder->is_resting || writer->next == writer->end, 0))
         return NULL;
-    *busy = writer->busy;
-    __atomic_store_n(&writer->busy, *busy + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(recorder->generation == thread->session, 1))
-        return writer;
-    __atomic_store_n(&writer->busy, *busy, __ATOMIC_RELEASE);
-    return NULL;
-}
-
-static inline __attribute__((always_inline)) void leave(pyro_recorder_thread *writer, uint32_t busy)
-{
-    __atomic_store_n(&writer->busy, busy, __ATOMIC_RELEASE);
+    return pyro_recorder_enter_quickly(recorder, writer, thread->session, busy) ? writer : NULL;
 }
 
 static inline __attribute__((always_inline)) void
@@ -180,7 +169,7 @@ static inline __attribute__((always_inline)) bool write_call(const pyro_calling_
     record->end_raw = pyro_counter();
     record->start_raw = thread->begun;
     commit(writer, record, head, thread->launch);
-    leave(writer, busy);
+    pyro_recorder_leave_quickly(writer, busy);
     return true;
 }
 
@@ -195,7 +184,7 @@ static bool open_call(const pyro_calling_thread *thread, uint64_t head, uint32_t
     record->start_raw = pyro_counter();
     pyro_span_open(writer, record, pyro_call_span_key(correlation));
     commit(writer, record, head, correlation);
-    leave(writer, busy);
+    pyro_recorder_leave_quickly(writer, busy);
     return true;
 }
 
@@ -209,7 +198,7 @@ static bool close_call(const pyro_calling_thread *thread, uint32_t correlation)
     pyro_record *record = pyro_span_close(writer, pyro_call_span_key(correlation));
     if (record)
         __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
-    leave(writer, busy);
+    pyro_recorder_leave_quickly(writer, busy);
     return true;
 }
 

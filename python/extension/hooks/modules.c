@@ -266,21 +266,10 @@ static __attribute__((noinline, cold)) PyObject *observe_other(PyObject *functio
     return result;
 }
 
-/* Like pyro_recorder_enter(), of a thread that has been in the session. Pass `busy` to leave_fast(). */
+/* The thread has been in the session. */
 static inline bool enter_fast(pyro_recorder_thread *thread, uint32_t generation, uint32_t *busy)
 {
-    *busy = thread->busy;
-    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(core_hook.api->generation == generation, 1))
-        return true;
-    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
-    return false;
-}
-
-static inline void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
-{
-    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+    return pyro_recorder_enter_quickly(core_hook.api, thread, generation, busy);
 }
 
 /* The id of an input that an expected call did not get last time; 0: none. Runs no Python code, so that
@@ -295,7 +284,7 @@ static __attribute__((noinline)) uint32_t learn_input(const ordered_call *expect
     if (!input.count || !enter_fast(thread, expected->generation, &busy))
         return 0;
     id = core_hook.api->signature(thread, input.words, input.count);
-    leave_fast(thread, busy);
+    pyro_recorder_leave_quickly(thread, busy);
     layers_keep_input(call_order_input(expected), arguments, count, id, expected->generation);
     return id;
 }
@@ -318,7 +307,7 @@ static inline bool begin_expected(pyro_recorder_thread *thread, const ordered_ca
     pyro_span_open_at(thread, depth, record, key);
     pyro_record_commit(thread, record);
     pyro_record_prefetch(record + 2);
-    leave_fast(thread, busy);
+    pyro_recorder_leave_quickly(thread, busy);
     return true;
 }
 
@@ -343,7 +332,7 @@ static inline void end_expected(pyro_recorder_thread *thread, uint32_t generatio
             __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
             __atomic_store_n(&record->end_raw, now, __ATOMIC_RELEASE);
         }
-        leave_fast(thread, busy);
+        pyro_recorder_leave_quickly(thread, busy);
         if (__builtin_expect(record != NULL, 1))
             return;
     }

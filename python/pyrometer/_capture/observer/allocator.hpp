@@ -171,11 +171,11 @@ HOT __attribute__((noinline)) void record_memory_quickly(const void *address, in
     if (__builtin_expect(room == thread->end || api->is_resting || api->uses_clock ||
                              !(wanted.load(std::memory_order_relaxed) & PYRO_RECORD_MEMORY),
                          0)) {
-        leave_fast(thread, busy);
+        pyro_recorder_leave_quickly(thread, busy);
         return record_memory(address, bytes, false);
     }
     write_memory(thread, room, address, bytes, false, pyro_counter());
-    leave_fast(thread, busy);
+    pyro_recorder_leave_quickly(thread, busy);
 }
 
 // Wraps torch's allocator. Neither it nor this library is ever freed: blocks that it allocated are

@@ -34,7 +34,7 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
                              !has_layout_inlined(op->input_layout(), {function.inputs().data(),
                                                                       function.inputs().size()}),
                          0)) {
-        leave_fast(thread, busy);
+        pyro_recorder_leave_quickly(thread, busy);
         return on_start(function);
     }
     PredictedOp *next = op->next[0];
@@ -45,7 +45,7 @@ HOT std::unique_ptr<at::ObserverContext> on_start_fast(const at::RecordFunction 
     prefetch_for_write(record + 2);
     prefetch(next);
     begin_record(thread, record, op, function, at::RecordScope::FUNCTION, pyro_counter());
-    leave_fast(thread, busy);
+    pyro_recorder_leave_quickly(thread, busy);
     return nullptr;
 }
 
@@ -80,14 +80,14 @@ HOT void on_end_fast(const at::RecordFunction &function, at::ObserverContext *co
                              function.scope() != at::RecordScope::FUNCTION ||
                              (with_outputs && !gave_expected(span, function, &outputs)),
                          0)) {
-        leave_fast(thread, busy);
+        pyro_recorder_leave_quickly(thread, busy);
         return on_end(function, context);
     }
     if (with_outputs)
         span->record->outputs = outputs;
     __atomic_store_n(&thread->depth, depth, __ATOMIC_RELEASE);
     __atomic_store_n(&span->record->end_raw, now, __ATOMIC_RELEASE);
-    leave_fast(thread, busy);
+    pyro_recorder_leave_quickly(thread, busy);
 }
 
 // The callback pair that records a session's ops.

@@ -92,24 +92,13 @@ COLD pyro_recorder_thread *enter_first(ThreadState *state)
     return thread;
 }
 
-// Like pyro_recorder_enter(), but NULL at a thread's first time. Pass `busy` to leave_fast().
+// Like pyro_recorder_enter(), but NULL at a thread's first time.
 INLINED pyro_recorder_thread *enter_fast(const ThreadState *state, uint32_t *busy)
 {
     pyro_recorder_thread *thread = state->thread;
     if (__builtin_expect(*state->place != thread, 0))
         return nullptr;
-    *busy = thread->busy;
-    __atomic_store_n(&thread->busy, *busy + 1, __ATOMIC_RELAXED);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (__builtin_expect(state->generation == api->generation, 1))
-        return thread;
-    __atomic_store_n(&thread->busy, *busy, __ATOMIC_RELEASE);
-    return nullptr;
-}
-
-INLINED void leave_fast(pyro_recorder_thread *thread, uint32_t busy)
-{
-    __atomic_store_n(&thread->busy, busy, __ATOMIC_RELEASE);
+    return pyro_recorder_enter_quickly(api, thread, state->generation, busy) ? thread : nullptr;
 }
 
 // Like pyro_recorder_enter().
