@@ -63,11 +63,13 @@ static __attribute__((noinline, cold)) void report_usage(void *address, int64_t 
     reports.torch.usage(address, bytes, allocated, reserved, device);
 }
 
-/* Whether this thread can write a record at once. */
-static inline bool can_write(const pyro_recorder_api *api, const pyro_recorder_thread *thread)
+/* Enters if this thread can write a record at once. */
+static inline bool enter(const pyro_recorder_api *api, pyro_recorder_thread *thread, uint32_t *busy)
 {
-    return thread && thread->next != thread->end &&
-           !(api->uses_clock | api->needs_fence | api->is_resting);
+    if (!thread || thread->next == thread->end ||
+        (api->uses_clock | api->needs_fence | api->is_resting))
+        return false;
+    return pyro_recorder_enter_quickly(api, thread, thread->generation, busy);
 }
 
 /* Calls torch's function last, so that no argument must be kept in memory. */
@@ -78,9 +80,7 @@ on_usage(void *address, int64_t bytes, size_t allocated, size_t reserved, pyro_t
     pyro_recorder_thread *thread = pyro_this_thread;
     uint32_t busy;
     if (is_wanted(api)) {
-        if (__builtin_expect(!can_write(api, thread) || !pyro_recorder_enter_quickly(
-                                                            api, thread, thread->generation, &busy),
-                             0)) {
+        if (__builtin_expect(!enter(api, thread, &busy), 0)) {
             report_usage(address, bytes, allocated, reserved, device);
             return;
         }
