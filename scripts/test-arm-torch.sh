@@ -81,8 +81,8 @@ export CXX="$triplet-g++ --sysroot=$root" XDG_CACHE_HOME="$home/cache" PYTHONDON
 export PATH="$home/bin:$PATH"
 echo "== Capturing on AArch64 with torch $torch, under qemu"
 if [ $# -eq 0 ]; then
-    set -- tests/python/capture/test_layers.py tests/python/capture/test_observers.py \
-        tests/python/capture/test_observed_values.py
+    set -- tests/python/capture/test_layers.py tests/python/capture/test_layer_inputs.py \
+        tests/python/capture/test_observers.py tests/python/capture/test_observed_values.py
 fi
 # The deselected test measures memory, and qemu leaks about 280 KB per finished thread.
 "$home/bin/python3" -m pytest "$@" \

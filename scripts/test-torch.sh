@@ -26,5 +26,5 @@ echo "== Capturing with torch $version"
 "$venv/bin/python" -m pip --disable-pip-version-check install --quiet --force-reinstall --no-deps \
     --config-settings=build-dir="build-python/{wheel_tag}" .
 "$venv/bin/python" -m pytest tests/python/capture/test_observers.py tests/python/capture/test_observed_values.py \
-    tests/python/capture/test_layers.py \
+    tests/python/capture/test_layers.py tests/python/capture/test_layer_inputs.py \
     tests/python/capture/test_capture_grid.py tests/python/capture/test_fallback.py
