@@ -24,7 +24,7 @@ _Alignas(64) pyro_recorder_api pyro_the_recorder_api PYRO_EVERY_EVENT = {
     .frame = no_frame,
 };
 
-/* The observer of ops asks torch for none. */
+/* Set by the observer of ops, which disables its callback in torch meanwhile. */
 static void (*rest_of_ops)(int rests);
 
 void pyro_recorder_on_rest(void (*rest_ops)(int rests))

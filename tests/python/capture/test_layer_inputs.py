@@ -82,6 +82,7 @@ def test_inputs_of_a_shared_layer_on_two_threads(tmp_path):
         for thread in threads:
             thread.join()
     spans = [s for s in Recording(tmp_path / "x.pyro").spans if s.module]
+    assert len({s.thread for s in spans}) == 2
     for thread in {s.thread for s in spans}:
         mine = [s for s in spans if s.thread == thread]
         rows = mine[0].inputs[0][1][0]

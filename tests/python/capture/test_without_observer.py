@@ -13,6 +13,7 @@ import time
 
 import pytest
 import torch
+from recording import Recording
 from torch import nn
 
 import pyrometer
@@ -202,6 +203,24 @@ def test_recordings_without_layers_are_not_told_to_use_torch_profiler(tmp_path):
     assert "aten::add" in block.ops()["name"]
     text = block.summary()
     assert "no module was called" in text and "torch.profiler.profile(" not in text
+
+
+def test_inputs_of_a_shared_layer_are_read_by_python(tmp_path):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.activation = nn.ReLU()
+
+        def forward(self, x):
+            return self.activation(self.activation(x).sum(0))
+
+    net = Net()
+    with pyrometer.capture(tmp_path / "x.pyro", with_stack=False):
+        for rows in (3, 3, 5, 3):
+            net(torch.ones(rows, 2))
+    spans = [s for s in Recording(tmp_path / "x.pyro").spans if s.module]
+    inputs = [s.inputs[0][1] for s in spans if s.module.path == "activation"]
+    assert inputs == [(3, 2), (2,), (3, 2), (2,), (5, 2), (2,), (3, 2), (2,)]
 
 
 def test_the_programs_profiler_may_start_inside_of_a_forward(tmp_path):
