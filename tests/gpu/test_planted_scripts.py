@@ -12,11 +12,13 @@ sys.path.insert(0, str(ROOT / "tests" / "planted_scripts"))
 
 import check as planted
 
+OUTSIDE_TESTS = tempfile.gettempdir()  # each test has another one, which is gone at its end
+
 
 @functools.cache
 def recordings():
     """The folder of all recordings, which are made once."""
-    folder = tempfile.TemporaryDirectory(prefix="planted-")
+    folder = tempfile.TemporaryDirectory(prefix="planted-", dir=OUTSIDE_TESTS)
     planted.record_all(planted.NAMES, pathlib.Path(folder.name), "cuda")
     return folder
 
