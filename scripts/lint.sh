@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the format of C and how it tests pointers, the style of Python, the wording of documents
-# and, if shellcheck is installed, the shell scripts.
+# and the shell scripts (on AArch64 only if shellcheck is installed).
 # `lint.sh --fix` reformats the files.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 venv=.venv-lint
 key=$(sha256sum requirements/lint.txt)
 if [ "$(cat "$venv/pyrometer-lint.key" 2>/dev/null)" != "$key" ]; then
-    echo "Downloading into $venv: clang-format and ruff, about 15 MB."
+    echo "Downloading into $venv: clang-format, ruff and shellcheck, about 20 MB."
     "$(scripts/find-python.sh)" -m venv --clear "$venv"
     "$venv/bin/python" -m pip --disable-pip-version-check install --quiet \
         -r requirements/lint.txt
@@ -37,7 +37,7 @@ check() {
 
 check_c() { files '*.c' '*.h' | xargs -r "$venv/bin/clang-format" --dry-run -Werror; }
 check_pointers() { files '*.c' '*.h' | xargs -r "$venv/bin/python" scripts/null_tests.py; }
-check_shell() { { files '*.sh'; echo .ci/run; } | xargs shellcheck; }
+check_shell() { { files '*.sh'; echo .ci/run; } | xargs "$shellcheck"; }
 
 check "clang-format" check_c
 if [ "${pointer_tests:-on}" = on ]; then
@@ -47,7 +47,8 @@ check "ruff check" "$venv/bin/ruff" check --quiet .
 check "ruff format" "$venv/bin/ruff" format --quiet --check .
 # --code checks strings and comments of C and Python too.
 check "words" scripts/check-words.py --code
-if command -v shellcheck >/dev/null; then
+shellcheck=$(PATH=$venv/bin:$PATH command -v shellcheck) || true
+if [ -n "$shellcheck" ]; then
     check "shellcheck" check_shell
 else
     echo "shellcheck: skipped, not installed"

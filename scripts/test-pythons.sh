@@ -51,6 +51,7 @@ run_tests() {
 # All interpreters run at the same time; what one prints stays together.
 logs=$(mktemp -d)
 processes=() failed=0
+# shellcheck disable=SC2329 # the trap calls it
 end() {
     jobs -p | xargs -r kill 2>/dev/null || true # of an interrupted run
     rm -rf "$logs"
