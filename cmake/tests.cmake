@@ -26,7 +26,7 @@ target_link_libraries(c10_stub PRIVATE pyrometer_flags)
 target_link_libraries(c10_cuda_stub PRIVATE pyrometer_flags c10_stub)
 
 # Helpers of every room's runner, compiled once.
-add_library(unit_support OBJECT 
+add_library(unit_support OBJECT
   tests/unit/support/fail_alloc.c tests/unit/support/fake_clock.c
   tests/unit/support/process_state.c tests/unit/support/quiet_fork.c)
 target_link_libraries(unit_support PRIVATE pyrometer_flags)
@@ -73,6 +73,7 @@ foreach(room IN LISTS unit_rooms)
   set_tests_properties(${target} PROPERTIES LABELS unit TIMEOUT ${unit_timeout})
   list(APPEND unit_targets ${target})
 endforeach()
+target_sources(unit_device PRIVATE tests/unit/device/noting_sink.c)
 target_link_libraries(unit_cli PRIVATE pyrometer_cli)
 # The sanitized builds run nothing else.
 add_custom_target(unit_tests)
