@@ -170,10 +170,11 @@ typedef enum pyro_devices_state {
     PYRO_DEVICES_OFF = 0,
     PYRO_DEVICES_ON = 1,
     PYRO_DEVICES_NO_LIBRARY = 2,  /* no CUPTI */
-    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8, or a driver too old for CUPTI */
+    PYRO_DEVICES_TOO_OLD = 3,     /* CUPTI before CUDA 11.8 */
     PYRO_DEVICES_TAKEN = 4,       /* another profiler collects */
     PYRO_DEVICES_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
-    PYRO_DEVICES_FAILED = 6
+    PYRO_DEVICES_FAILED = 6,
+    PYRO_DEVICES_OLD_DRIVER = 7 /* too old for CUPTI */
 } pyro_devices_state;
 
 typedef struct pyro_devices_status {

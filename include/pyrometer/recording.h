@@ -58,7 +58,8 @@ typedef struct pyro_recording_header {
     uint64_t max_bytes; /* 0: no limit */
     uint64_t dropped_chunks; /* with --keep-last: chunks overwritten since the start */
     uint64_t lost_records; /* records that could not be written */
-    uint64_t reserved[16];
+    uint64_t dropped_until_raw; /* dropped chunks hold nothing of later than this */
+    uint64_t reserved[15];
 } pyro_recording_header;
 
 enum { PYRO_CHUNK_FREE = 0, PYRO_CHUNK_RECORDS = 1, PYRO_CHUNK_DATA = 2 };

@@ -13,6 +13,7 @@ static PyObject *status_as_dict(const pyro_devices_status *status)
         [PYRO_DEVICES_TAKEN] = "taken",
         [PYRO_DEVICES_NOT_ALLOWED] = "not allowed",
         [PYRO_DEVICES_FAILED] = "failed",
+        [PYRO_DEVICES_OLD_DRIVER] = "old driver",
     };
 
     return Py_BuildValue(

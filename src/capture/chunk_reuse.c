@@ -57,6 +57,8 @@ size_t pyro_chunk_reuse(pyro_session *session, uint64_t closed_before, bool keep
         return index;
     char *chunk = pyro_chunk_address(session, index);
     pyro_chunk_header *header = (pyro_chunk_header *)chunk;
+    if (session->slots[index].closed_raw > session->header->dropped_until_raw)
+        session->header->dropped_until_raw = session->slots[index].closed_raw;
     session->slots[index] = (pyro_chunk_slot){.held = true};
     session->header->dropped_chunks++;
     bool notes_blocks = session->flight.is_on &&

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert((int)PYRO_DEVICES_FAILED == (int)PYRO_COLLECTOR_FAILED &&
+_Static_assert((int)PYRO_DEVICES_OLD_DRIVER == (int)PYRO_COLLECTOR_OLD_DRIVER &&
                    (int)PYRO_DEVICES_TAKEN == (int)PYRO_COLLECTOR_TAKEN,
                "states of the collector");
 _Static_assert(PYRO_DEVICES_MEMSETS == PYRO_COLLECT_SETS &&

@@ -318,7 +318,7 @@ static void save_header(saver *saver)
     memset(saver->buffer, 0, PYRO_RECORDING_HEADER_BYTES);
     header->state = PYRO_RECORDING_CLOSED;
     header->chunk_count = saver->written;
-    header->dropped_chunks = 0;
+    header->dropped_chunks = header->dropped_until_raw = 0;
     memcpy(saver->buffer, header, sizeof *header);
     write_at(saver, saver->buffer, PYRO_RECORDING_HEADER_BYTES, 0);
 }

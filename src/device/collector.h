@@ -105,10 +105,11 @@ typedef enum pyro_collector_state {
     PYRO_COLLECTOR_OFF = 0,
     PYRO_COLLECTOR_ON = 1,
     PYRO_COLLECTOR_NO_LIBRARY = 2, /* no library that collects */
-    PYRO_COLLECTOR_TOO_OLD = 3, /* the library or the driver */
+    PYRO_COLLECTOR_TOO_OLD = 3,
     PYRO_COLLECTOR_TAKEN = 4, /* another profiler uses the library */
     PYRO_COLLECTOR_NOT_ALLOWED = 5, /* the driver restricts profiling to administrators */
-    PYRO_COLLECTOR_FAILED = 6
+    PYRO_COLLECTOR_FAILED = 6,
+    PYRO_COLLECTOR_OLD_DRIVER = 7 /* too old for the library */
 } pyro_collector_state;
 
 typedef struct pyro_collector_status {

@@ -24,21 +24,34 @@ static int find_loaded(struct dl_phdr_info *info, size_t size, void *path)
     return 1;
 }
 
-static void *open_library(pyro_cupti *cupti)
+/* Says in `reason` what is wrong with a library that is there. */
+static bool load(pyro_cupti *cupti, const char *name, char *reason, size_t size)
+{
+    if (name != cupti->path)
+        snprintf(cupti->path, sizeof cupti->path, "%s", name);
+    cupti->library = dlopen(cupti->path, RTLD_LAZY | RTLD_LOCAL);
+    if (cupti->library)
+        return true;
+    const char *error = dlerror();
+    size_t length = strlen(cupti->path);
+    bool is_absent = !error || (strncmp(error, cupti->path, length) == 0 &&
+                                strstr(error + length, "No such file"));
+    if (!is_absent && !reason[0])
+        snprintf(reason, size, "libcupti cannot be loaded: %.200s", error);
+    return false;
+}
+
+static bool load_any(pyro_cupti *cupti, char *reason, size_t size)
 {
     const char *chosen = getenv("PYRO_CUPTI");
-    void *library = NULL;
-    if (chosen && chosen[0]) {
-        snprintf(cupti->path, sizeof cupti->path, "%s", chosen);
-        return dlopen(chosen, RTLD_LAZY | RTLD_LOCAL);
-    }
-    if (dl_iterate_phdr(find_loaded, cupti->path))
-        library = dlopen(cupti->path, RTLD_LAZY | RTLD_LOCAL);
-    for (size_t i = 0; !library && i < sizeof names / sizeof *names; i++) {
-        snprintf(cupti->path, sizeof cupti->path, "%s", names[i]);
-        library = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
-    }
-    return library;
+    if (chosen && chosen[0])
+        return load(cupti, chosen, reason, size);
+    if (dl_iterate_phdr(find_loaded, cupti->path) && load(cupti, cupti->path, reason, size))
+        return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (load(cupti, names[i], reason, size))
+            return true;
+    return false;
 }
 
 typedef struct wanted_function {
@@ -100,9 +113,10 @@ static const char *find_functions(pyro_cupti *cupti)
 pyro_cupti_load pyro_cupti_open(pyro_cupti *cupti, char *reason, size_t size)
 {
     *cupti = (pyro_cupti){0};
-    cupti->library = open_library(cupti);
-    if (!cupti->library) {
-        snprintf(reason, size, "libcupti was not found; it comes with torch for CUDA");
+    reason[0] = '\0';
+    if (!load_any(cupti, reason, size)) {
+        if (!reason[0])
+            snprintf(reason, size, "libcupti was not found; it comes with torch for CUDA");
         return PYRO_CUPTI_MISSING;
     }
     const char *missing = find_functions(cupti);

@@ -215,7 +215,7 @@ pyro_collector_state pyro_cupti_explain(const pyro_cupti *cupti, const char *wha
         snprintf(reason, size,
                  "CUPTI %u cannot connect to the NVIDIA driver, which may be too old for it",
                  cupti->version);
-        return PYRO_COLLECTOR_TOO_OLD;
+        return PYRO_COLLECTOR_OLD_DRIVER;
     default:
         snprintf(reason, size, "%s: %s", what, pyro_cupti_text(cupti, result));
         return PYRO_COLLECTOR_FAILED;

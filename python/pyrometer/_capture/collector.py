@@ -89,7 +89,7 @@ class Collector:
     def _lose(self, reason: str, later: str = "") -> None:
         _env.say(
             f"{later}kernels are not recorded: {reason} (details: pyrometer doctor; "
-            "gpu=torch records them with torch.profiler)"
+            "--gpu torch tries torch.profiler)"
         )
         _core.recorder_property("missing", f"{later}kernels ({reason})")
 

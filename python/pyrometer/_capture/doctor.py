@@ -108,6 +108,7 @@ def _devices() -> Check:
 _REMEDIES = {
     "no library": "install torch for CUDA, which contains libcupti; until then: --gpu torch",
     "too old": "install torch for CUDA 11.8 or later; until then: --gpu torch",
+    "old driver": "update the NVIDIA driver, or install torch for an older CUDA",
     "taken": "end the other profiler, or record with it: --gpu torch",
     "not allowed": "ask the administrator to set NVreg_RestrictProfilingToAdminUsers=0",
 }

@@ -27,7 +27,12 @@ bool pyro_recorded_work_call(pyro_recorded_work *work, const pyro_record *record
 {
     bool starts = record->scope & PYRO_CALL_STARTS_KERNELS && row != PYRO_CALL_OUTSIDE &&
                   !(record->notes & (PYRO_NOTE_RAISED | PYRO_NOTE_CAPTURED));
-    work->launches += starts;
+    if (starts) {
+        if (!pyro_grow(&work->launches, &work->launch_capacity, work->launch_count + 1,
+                       sizeof *work->launches))
+            return false;
+        work->launches[work->launch_count++] = (uint32_t)record->sequence;
+    }
     return pyro_map_put(&work->calls, (uint32_t)record->sequence, row);
 }
 
@@ -45,6 +50,7 @@ void pyro_recorded_work_free(pyro_recorded_work *work)
 {
     free(work->items);
     free(work->nodes);
+    free(work->launches);
     pyro_map_free(&work->calls);
     pyro_map_free(&work->origins);
     *work = (pyro_recorded_work){0};
@@ -210,9 +216,30 @@ static bool place(placing *state)
             continue;
         if (!pyro_map_put(&state->seen, work->correlation, 1))
             return false;
-        all->launches_with++;
     }
     return true;
+}
+
+/* Chunks that were dropped may hold the work of launches that began before the last of them was full. */
+static int64_t all_work_from_ns(const pyro_recording *recording)
+{
+    const pyro_recording_header *header = &recording->header;
+    if (!header->dropped_chunks)
+        return INT64_MIN;
+    return header->dropped_until_raw ? pyro_recording_time_ns(recording, header->dropped_until_raw)
+                                     : INT64_MAX; /* an older version wrote the recording */
+}
+
+static void count_missing(const placing *state)
+{
+    pyro_recorded_work *all = &state->recording->work;
+    const pyro_trace *trace = state->recording->trace;
+    int64_t from_ns = all_work_from_ns(state->recording);
+    for (size_t i = 0; i < all->launch_count; i++) {
+        uint32_t row = pyro_map_get(&all->calls, all->launches[i]);
+        all->missing += row < trace->count && trace->start_ns[row] >= from_ns &&
+                        pyro_map_get(&state->seen, all->launches[i]) == PYRO_MAP_NONE;
+    }
 }
 
 static bool add_devices(pyro_recording *recording)
@@ -247,6 +274,8 @@ int pyro_recording_place_work(pyro_recording *recording)
 {
     placing state = {.recording = recording};
     bool fine = add_devices(recording) && index_nodes(&state) && place(&state);
+    if (fine)
+        count_missing(&state);
     pyro_map_free(&state.node_index);
     pyro_map_free(&state.seen);
     return fine ? PYRO_OK : pyro_fail_memory(recording->error);

@@ -293,12 +293,11 @@ static bool warn(const recording_reader *reader, const pyro_recording *recording
     if (header->lost_records)
         ok &= pyro_trace_warn(trace, "%llu events could not be recorded",
                               (unsigned long long)header->lost_records);
-    if (recording->work.launches > recording->work.launches_with && !header->dropped_chunks)
+    if (recording->work.missing)
         ok &= pyro_trace_warn(trace,
                               "the kernels of %zu of %zu launches are missing: they had not ended, "
                               "or their records had not arrived",
-                              recording->work.launches - recording->work.launches_with,
-                              recording->work.launches);
+                              recording->work.missing, recording->work.launch_count);
     const char *error_ns = pyro_trace_note_text(trace, PYRO_PROPERTY_DEVICE_CLOCK_ERROR);
     if (strtoll(error_ns, NULL, 10) > LARGEST_CLOCK_ERROR_NS)
         ok &= pyro_trace_warn(trace, "times of device work may be wrong by up to %.0f us",

@@ -88,8 +88,9 @@ typedef struct pyro_recorded_work {
     pyro_recorded_node *nodes;
     size_t node_count, node_capacity;
     pyro_map origins;      /* layer and op of nodes from before the recording -> row */
-    size_t launches;       /* calls that must have started kernels */
-    size_t launches_with;  /* those whose kernels are there */
+    uint32_t *launches;    /* correlations of calls that must have started kernels */
+    size_t launch_count, launch_capacity;
+    size_t missing;        /* launches without kernels, as far as those should be there */
 } pyro_recorded_work;
 
 typedef struct pyro_recording {

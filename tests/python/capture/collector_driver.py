@@ -215,6 +215,7 @@ LIBRARIES = (
     ("shared", shared, shared_stub_path, ""),
     ("shared that fails", shared_that_fails, shared_stub_path, ""),
     ("no library", no_kernels, "/nowhere/libcupti.so", ""),
+    ("damaged library", no_kernels, __file__, ""),
     ("no functions", no_kernels, "libc.so.6", ""),
     ("old library", no_kernels, stub_path, "old"),
     ("old driver", no_kernels, stub_path, "driver"),

@@ -131,21 +131,23 @@ def test_one_subscriber_where_several_do_not_work(run):
 
 
 @pytest.mark.parametrize(
-    ("scenario", "reason"),
+    ("scenario", "reason", "advice"),
     [
-        ("no library", "libcupti was not found"),
-        ("no functions", "has no function cuptiGetVersion"),
-        ("old library", "CUDA 11.8 or later is required"),
-        ("old driver", "cannot connect to the NVIDIA driver"),
+        ("no library", "libcupti was not found", "install torch for CUDA"),
+        ("damaged library", "libcupti cannot be loaded", "install torch for CUDA"),
+        ("no functions", "has no function cuptiGetVersion", "CUDA 11.8 or later"),
+        ("old library", "CUDA 11.8 or later is required", "CUDA 11.8 or later"),
+        ("old driver", "cannot connect to the NVIDIA driver", "update the NVIDIA driver"),
     ],
 )
-def test_a_gpu_without_a_usable_cupti_is_one_line(run, scenario, reason):
+def test_a_gpu_without_a_usable_cupti_is_one_line(run, scenario, reason, advice):
     found, said = run(scenario)
     assert found["kernels"] == 0
     assert {"wide", "narrow"} <= set(found["layers"])
     lines = [line for line in said.splitlines() if line.strip()]
     assert len(lines) == 1 and reason in lines[0] and "doctor" in lines[0]
     assert found["doctor"]["state"] == "note" and reason in found["doctor"]["text"]
+    assert advice in found["doctor"]["mend"]  # words: ok, JSON key
 
 
 def test_an_unknown_way_is_refused():

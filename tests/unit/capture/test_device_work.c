@@ -300,21 +300,28 @@ static void test_a_pass_has_the_work_that_it_launched(void **state)
     }
 }
 
-/* A bounded recording at the rate of a small model on a GPU: 150 kernels every 2 ms. */
-static void test_many_kernels_in_a_bounded_recording(void **state)
+enum { FORWARDS = 1000, LAUNCHES = 150 };
+
+static const pyro_recorder_options last_4_mib = {
+    .flags = EVERYTHING, .overwrite = true, .max_bytes = 4 << 20, .keep_last = true};
+
+/* At the rate of a small model on a GPU: 150 kernels every 2 ms. */
+static void run_forwards(void)
 {
-    (void)state;
-    enum { FORWARDS = 1000, LAUNCHES = 150 };
-    pyro_recorder_options options = {
-        .flags = EVERYTHING, .overwrite = true, .max_bytes = 4 << 20, .keep_last = true};
-    assert_int_equal(pyro_recorder_start(file, &options, NULL), PYRO_OK);
-    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
     for (int forward = 0; forward < FORWARDS; forward++) {
         for (int i = 0; i < LAUNCHES; i++)
             device.launch("_Z1av", 100, 7);
         if (forward % 100 == 0)
             pyro_devices_flush();
     }
+}
+
+static void test_many_kernels_in_a_bounded_recording(void **state)
+{
+    (void)state;
+    assert_int_equal(pyro_recorder_start(file, &last_4_mib, NULL), PYRO_OK);
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+    run_forwards();
     device.wait();
     pyro_devices_flush();
     pyro_devices_status status;
@@ -330,6 +337,33 @@ static void test_many_kernels_in_a_bounded_recording(void **state)
     stop();
     pyro_trace *trace = open_trace(file);
     assert_true(trace->kernel_count > 1000);
+    assert_false(has_warning(trace, "are missing"));
+    pyro_trace_close(trace);
+}
+
+/* Work of launches that were dropped is not missing; that of the last ones is. */
+static void test_a_killed_program_with_a_bounded_recording(void **state)
+{
+    (void)state;
+    SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
+    pid_t child = fork_quietly();
+    if (child == 0) {
+        if (pyro_recorder_start(file, &last_4_mib, NULL) != PYRO_OK ||
+            pyro_devices_start(NULL) != PYRO_DEVICES_ON)
+            _exit(1);
+        run_forwards();
+        pyro_devices_flush();
+        for (int i = 0; i < 200; i++)
+            device.launch("_Z1cv", 100, 7); /* their records are still in a buffer */
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    pyro_trace *trace = open_trace(file);
+    assert_true(trace->kernel_count > 1000);
+    assert_true(has_warning(trace, "older pieces were dropped"));
+    assert_true(has_warning(trace, "kernels of 200 of"));
     pyro_trace_close(trace);
 }
 
@@ -368,6 +402,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_a_pass_has_the_work_that_it_launched, stop_all),
     cmocka_unit_test_teardown(test_many_kernels_in_a_bounded_recording, stop_all),
     cmocka_unit_test_teardown(test_a_killed_program, stop_all),
+    cmocka_unit_test_teardown(test_a_killed_program_with_a_bounded_recording, stop_all),
 };
 
 UNIT_TESTS(tests, prepare, clean_up)

@@ -269,7 +269,7 @@ static void test_missing_privileges(void **state)
 static void test_an_old_driver(void **state)
 {
     (void)state;
-    assert_refused("driver", PYRO_COLLECTOR_TOO_OLD, "NVIDIA driver");
+    assert_refused("driver", PYRO_COLLECTOR_OLD_DRIVER, "NVIDIA driver");
 }
 
 static void test_it_can_start_again(void **state)

@@ -27,6 +27,17 @@ static void test_no_library(void **state)
     assert_non_null(strstr(reason, "was not found"));
 }
 
+/* A file that is no library. */
+static void test_a_library_that_cannot_be_loaded(void **state)
+{
+    (void)state;
+    setenv("PYRO_CUPTI", UNIT_TEST_FILES "/cupti/synthetic.records", 1);
+    assert_int_equal(pyro_cupti_open(&cupti, reason, sizeof reason), PYRO_CUPTI_MISSING);
+    assert_non_null(strstr(reason, "cannot be loaded"));
+    assert_non_null(strstr(reason, "synthetic.records"));
+    assert_null(strchr(reason, '\n'));
+}
+
 static void test_a_library_without_the_functions(void **state)
 {
     (void)state;
@@ -48,6 +59,7 @@ static void test_an_old_version(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_the_stub_is_loaded),
     cmocka_unit_test(test_no_library),
+    cmocka_unit_test(test_a_library_that_cannot_be_loaded),
     cmocka_unit_test(test_a_library_without_the_functions),
     cmocka_unit_test(test_an_old_version),
 };
