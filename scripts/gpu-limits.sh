@@ -2,14 +2,15 @@
 # Measures on a GPU, in a few minutes per part, what limits are set for. Part 1: overhead at batch 1,
 # beside torch.profiler. Part 2: tests that take long, a busy device, and files. Part 3: the most
 # important numbers of part 1 with more rounds. Part 4: layers and kernels alone. Part 5: everything but
-# memsets alone. Parts 4 and 5, run again, add rounds to those in FOLDER. Installs nothing. Results go to
-# FOLDER as JSON and to the terminal as tables.
-# Usage: gpu-limits.sh 1|2|3|4|5 FOLDER
+# memsets alone; both for SECONDS (400), and run again, they add rounds to those in FOLDER. Installs
+# nothing. Results go to FOLDER as JSON and to the terminal as tables.
+# Usage: gpu-limits.sh 1|2|3|4|5 FOLDER [SECONDS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 part=${1:?1, 2, 3, 4 or 5}
 folder=${2:?a folder}
+seconds=${3:-400}
 export PYTHONUNBUFFERED=1
 case $part in
 1)
@@ -36,7 +37,7 @@ case $part in
     # Each of them has a limit close to what resnet50 takes.
     way="layers and kernels" file=layers
     [ "$part" = 4 ] || way="everything but memsets" file=everything
-    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 12 --rounds 5000 --seconds 450 \
+    scripts/bench-gpu.sh --part overhead --only resnet50 --calls 12 --rounds 5000 --seconds "$seconds" \
         --their-seconds 0 --ways "$way" --add-to "$folder/$file.json"
     ;;
 *)

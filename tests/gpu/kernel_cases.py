@@ -91,11 +91,16 @@ def gpt_autocast():
 
 
 def gpt_compiled():
-    return train_step(torch.compile(GPT().cuda()), tokens())
+    return train_step(torch.compile(GPT().cuda()), tokens(), autocast=True)
 
 
 def gpt_reduce_overhead():
     return no_grad(torch.compile(GPT().cuda().eval(), mode="reduce-overhead"), tokens())
+
+
+def gpt_reduce_overhead_training():
+    compiled = torch.compile(GPT().cuda(), mode="reduce-overhead")
+    return train_step(compiled, tokens(), autocast=True)
 
 
 def gpt_checkpointed():
@@ -197,9 +202,11 @@ CASES = {
     "resnet50 forward": functools.partial(torchvision_model, "resnet50", False),
     "resnet50 training": functools.partial(torchvision_model, "resnet50", True),
     "vit_b_16 forward": functools.partial(torchvision_model, "vit_b_16", False),
+    "vit_b_16 training": functools.partial(torchvision_model, "vit_b_16", True),
     "gpt with autocast": gpt_autocast,
-    "gpt compiled": gpt_compiled,
-    "gpt reduce-overhead": gpt_reduce_overhead,
+    "gpt with autocast, compiled": gpt_compiled,
+    "gpt forward, reduce-overhead": gpt_reduce_overhead,
+    "gpt with autocast, reduce-overhead": gpt_reduce_overhead_training,
     "gpt with checkpointing": gpt_checkpointed,
     "graph of a training step": graph_of_training,
     "lstm": lstm,

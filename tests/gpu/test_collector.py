@@ -8,6 +8,7 @@ import collections
 import json
 import os
 import pathlib
+import re
 import signal
 import statistics
 import subprocess
@@ -34,12 +35,19 @@ def device_events(path):
     return [(e["args"]["stream"], e["name"], round(e["dur"] * 1000)) for e in found]
 
 
-def by_stream(events):
-    """Names in order, per stream; streams in order of their first kernel."""
+def by_stream(events, which=1):
+    """Names in order (or times, `which` 2), per stream; streams in order of their first kernel."""
     streams = collections.defaultdict(list)
-    for stream, name, _ in events:
-        streams[stream].append(name)
+    for event in events:
+        streams[event[0]].append(event[which])
     return list(streams.values())
+
+
+def device_time_ns(path):
+    """The time of all work of the device in a Chrome trace."""
+    events = json.loads(pathlib.Path(path).read_text())["traceEvents"]
+    work = [e for e in events if e.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    return sum(round(event["dur"] * 1000) for event in work)
 
 
 def sums_up(trace):
@@ -134,23 +142,26 @@ def test_no_kernel_is_in_the_wrong_block(tmp_path):
 
 
 def graph_shares(folder, name, run, steps):
+    """Shares of all device time: of each layer, and of what has none ("outside")."""
     path = folder / f"{name}.pyro"
     with pyrometer.capture(path):
         run(steps)
     trace = pyrometer.trace(path)
-    times = collections.Counter()
+    times = collections.Counter(outside=sum(trace.unattributed.values()))
     for row in trace.layers:
         times[row["path"]] += row["forward_device_self_ns"] + row["backward_device_self_ns"]
-    return times, trace
+    return {path: ns / trace.device_total_ns for path, ns in times.items()}, trace
 
 
 def test_graphs_keep_their_layers(tmp_path):
     torch.manual_seed(0)
     model, x = GPT(layers=2).cuda(), tokens()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 
     def work():
-        model.zero_grad(set_to_none=False)
+        optimizer.zero_grad(set_to_none=False)
         model(x).float().square().mean().backward()
+        optimizer.step()
 
     def eager(steps):
         for _ in range(steps):
@@ -172,13 +183,12 @@ def test_graphs_keep_their_layers(tmp_path):
     truth, _ = graph_shares(tmp_path, "eager", eager, 20)
     found, trace = graph_shares(tmp_path, "graph", replayed, 20)
     replays = sum(trace.kernels["calls"])
-    without = trace.unattributed["no_launch_ns"] + trace.unattributed["outside_layer_ns"]
     check("kernels of the replays", replays > 20 * 30, str(replays))
     for path in sorted(truth):
-        shares = [100 * one[path] / max(sum(one.values()), 1) for one in (truth, found)]
-        check(f"share of {path or '(model)'}", abs(shares[0] - shares[1]) < 2,
-              f"eager {shares[0]:.2f}%, graph {shares[1]:.2f}%")  # fmt: skip
-    print("without a layer:", without, "of", trace.device_total_ns)
+        shares = truth[path], found.get(path, 0)
+        check(f"share of {path or '(model)'}", abs(shares[0] - shares[1]) < 0.02,
+              f"eager {shares[0]:.2%}, graph {shares[1]:.2%}")  # fmt: skip
+    print("without a layer:", trace.unattributed, "of", trace.device_total_ns)
     check("no warnings", not trace.warnings, str(trace.warnings))
 
 
@@ -226,11 +236,11 @@ def test_compiled_graphs_have_layers(tmp_path):
             compiled(x)
             torch.cuda.synchronize()
     trace = pyrometer.trace(path)
-    with_graph = sum(trace.kernels["calls"])
     layers, total = sums_up(trace)
-    outside = trace.unattributed["outside_layer_ns"]
-    print("kernels", with_graph, "device ns", total, "outside layers", outside)
+    print("kernels", sum(trace.kernels["calls"]), "device ns", total, trace.unattributed)
     check("sums are exact", layers == total, f"{layers} and {total}")
+    inner = [r for r in trace.layers if "layers." in r["path"] and r["forward_device_self_ns"]]
+    check("kernels of the model have layers", len(inner) > 4, str([r["path"] for r in inner]))
 
 
 KILLED = """
@@ -240,7 +250,7 @@ x = torch.randn(64, 512, device="cuda")
 model(x)
 with pyrometer.capture(sys.argv[1]):
     begun = time.time()
-    while time.time() - begun < 3:
+    while time.time() - begun < 5:
         model(x)
         torch.cuda.synchronize()
     os.kill(os.getpid(), signal.SIGKILL)
@@ -253,10 +263,13 @@ def test_a_killed_program_is_readable(tmp_path):
     check("killed", done.returncode == -signal.SIGKILL, str(done.returncode))
     trace = pyrometer.trace(path)
     kernels = sum(trace.kernels["calls"])
-    check("kernels of the first seconds", kernels > 1000, str(kernels))
     print("warnings:", trace.warnings)
-    missing = [text for text in trace.warnings if "launches are missing" in text]
-    check("what is missing is counted", len(missing) == 1, str(trace.warnings))
+    said = [text for text in trace.warnings if "launches are missing" in text]
+    check("what is missing is counted", len(said) == 1, str(trace.warnings))
+    missing, launches = (int(word) for word in re.findall(r"\d+", said[0]))
+    check("nothing else is missing", kernels + missing == launches, f"{kernels} of {launches}")
+    # Buffers are read every second.
+    check("at most the last buffers", missing < launches * 2 / 5, f"{missing} of {launches}")
 
 
 BROKEN = """
@@ -294,14 +307,14 @@ def test_a_long_kernel_at_the_end(tmp_path):
 
     def step():
         model(x)
-        torch.cuda._sleep(int(2e9))  # about a second, still running when the block ends
+        torch.cuda._sleep(int(6e9))  # about three seconds, still running when the block ends
         model(x)
 
     began = time.monotonic()
     trace = capture_step(step, tmp_path, "long").trace()
     print(f"{time.monotonic() - began:.2f} s")
     longest = max(trace.kernels, key=lambda row: row["total_ns"])
-    check("the long kernel is there", longest["total_ns"] > 0.3e9, str(longest["total_ns"]))
+    check("the long kernel is there", longest["total_ns"] > 2e9, str(longest["total_ns"]))
     check("nothing is missing", not trace.warnings, str(trace.warnings))
 
 
@@ -344,8 +357,8 @@ def run_cases(folder):
     for name, make in CASES.items():
         try:
             step = make()
-        except Exception as error:
-            print(f"SKIP  {name}: {type(error).__name__}: {error}")
+        except ModuleNotFoundError as error:
+            print(f"SKIP  {name}: {error}")
             continue
         for _ in range(4):
             step()
@@ -360,19 +373,22 @@ def run_cases(folder):
         target = folder / f"{name.replace(' ', '_')}.ours.json"
         block.export_chrome_trace(target)
         layers, total = sums_up(block.trace())
-        check(f"{name}: sums", layers == total, f"{layers} and {total} ns")
+        events = device_time_ns(target)
+        check(f"{name}: sums", layers == total == events, f"{layers}, {total} and {events} ns")
         check(f"{name}: warnings", not block.trace().warnings, str(block.trace().warnings))
         found[name] = (repeat, device_events(target))
     return found
 
 
 def usual_ns(events):
-    """The sum of durations, of each kernel its median: the two recordings are a minute apart, and
-    single kernels of a few microseconds take longer at times."""
-    durations = collections.defaultdict(list)
-    for _, name, ns in events:
-        durations[name].append(ns)
-    return sum(statistics.median(all_ns) * len(all_ns) for all_ns in durations.values())
+    """The time of a step in which each kernel takes its median of all steps: the two recordings are
+    a minute apart, and single kernels of a few microseconds take longer at times."""
+    total = 0
+    for times in by_stream(events, which=2):
+        length = len(times) // REPEATS
+        assert len(times) == length * REPEATS, f"{len(times)} kernels in {REPEATS} steps"
+        total += sum(statistics.median(times[i::length]) for i in range(length))
+    return total
 
 
 def test_kernels_equal_those_of_torch_profiler(tmp_path):

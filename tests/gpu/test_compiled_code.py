@@ -93,6 +93,17 @@ def test_reduce_overhead_like_eager(tmp_path):
     check_shares(trace, eager)
 
 
+def test_reduce_overhead_training(tmp_path):
+    """Graphs of the forward and of the backward; the optimizer is outside of them."""
+    fresh()
+    step = train_step(torch.compile(GPT().cuda(), mode="reduce-overhead"), tokens(), autocast=True)
+    trace = capture(step, tmp_path / "train.pyro")
+    check_sum(trace)
+    check_modules(trace)
+    backward = sum(row["backward_device_self_ns"] for row in trace.layers if row["path"])
+    check("the backward has modules too", backward > 0.3 * sum(own_ns(trace).values()))
+
+
 def test_code_compiled_before(tmp_path):
     fresh()
     step = no_grad(torch.compile(GPT(layers=3, width=320).cuda().eval()), tokens())

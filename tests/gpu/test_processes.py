@@ -136,11 +136,65 @@ def test_spawn(tmp_path):
     check("the same kernels", len(set(with_kernels)) == 1, str(kernels))
 
 
+# The inputs of the training come from other processes.
+WORKERS = (
+    STEP
+    + """
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 64
+    def __getitem__(self, index):
+        return torch.full((64,), index / 64)
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    model = torch.nn.Linear(64, 8).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x in torch.utils.data.DataLoader(Rows(), batch_size=8, num_workers=2):
+            optimizer.zero_grad()
+            loss = model(x.cuda()).square().mean()
+            loss.backward()
+            optimizer.step()
+    print(f"{loss.item():.6f}", flush=True)
+    sys.exit(6)
+"""
+)
+
+
+def test_loader_workers(tmp_path):
+    kernels = [kernels_of(trace) for trace in compare(WORKERS, tmp_path, "workers")]
+    check("kernels of the program", kernels[0] > 3 * 8 * 4, str(kernels))
+    check("none of the workers", sum(kernels[1:]) == 0, str(kernels))
+
+
+# CUDA reports the error at the next synchronization, and nobody catches it.
+UNCAUGHT = (
+    STEP
+    + """
+print(f"{train():.6f}", flush=True)
+x = torch.zeros(4, device="cuda")
+print(x[torch.tensor([100], device="cuda")].sum().item())
+"""
+)
+
+
+def test_an_error_that_nobody_catches(tmp_path):
+    traces = compare(UNCAUGHT, tmp_path, "uncaught")
+    kernels, warnings = kernels_of(traces[0]), traces[0].warnings
+    is_counted = any("launches are missing" in text for text in warnings)
+    check("kernels before the error", kernels > 100 or is_counted, f"{kernels}; {warnings}")
+
+
 TOGETHER = (
     STEP
     + """
-import pyrometer, time
-with pyrometer.capture(sys.argv[1]):
+import contextlib, time
+if sys.argv[3] == "bare":
+    context = contextlib.nullcontext()
+else:
+    import pyrometer
+    context = pyrometer.capture(sys.argv[1])
+with context:
     open(sys.argv[1] + ".ready", "w").close()
     until = time.time() + 60
     while not os.path.exists(sys.argv[2] + ".ready") and time.time() < until: pass
@@ -149,17 +203,23 @@ with pyrometer.capture(sys.argv[1]):
 )
 
 
-def test_two_processes_on_one_gpu(tmp_path):
-    names = ["first.pyro", "second.pyro"]
+def run_two(names, way, folder):
+    """What two processes say that wait for each other."""
     running = [
         subprocess.Popen(
-            [sys.executable, "-c", TOGETHER, names[i], names[1 - i]],
-            cwd=tmp_path, stdout=subprocess.PIPE, text=True,
+            [sys.executable, "-c", TOGETHER, names[i], names[1 - i], way],
+            cwd=folder, stdout=subprocess.PIPE, text=True,
         )
         for i in range(2)
     ]  # fmt: skip
-    said = [child.communicate(timeout=180)[0] for child in running]
-    check("same results", said[0] == said[1] and said[0], str(said))
+    return [(child.communicate(timeout=180)[0], child.returncode) for child in running]
+
+
+def test_two_processes_on_one_gpu(tmp_path):
+    names = ["first.pyro", "second.pyro"]
+    bare = run_two(["first.bare", "second.bare"], "bare", tmp_path)
+    said = run_two(names, "captured", tmp_path)
+    check("same results and exit codes", said == bare and said[0][0], f"{said} and {bare}")
     traces = [pyrometer.trace(tmp_path / name) for name in names]
     counts = [kernels_of(trace) for trace in traces]
     check("each has its own kernels", counts[0] == counts[1] > 1000, str(counts))
@@ -169,10 +229,15 @@ def test_two_processes_on_one_gpu(tmp_path):
 WHEN = (
     STEP
     + """
-import pyrometer
+import contextlib
+if sys.argv[2] == "bare":
+    context = contextlib.nullcontext()
+else:
+    import pyrometer
+    context = pyrometer.capture(sys.argv[1])
 if sys.argv[2] == "after":
     train(1)
-with pyrometer.capture(sys.argv[1]):
+with context:
     print(f"{train():.6f}")
 """
 )
@@ -180,17 +245,20 @@ with pyrometer.capture(sys.argv[1]):
 
 def test_capture_before_and_after_cuda_was_used(tmp_path):
     counts, said = {}, {}
-    for when in ("before", "after"):
+    for when in ("bare", "before", "after"):
         path = tmp_path / f"{when}.pyro"
         done = subprocess.run(
             [sys.executable, "-c", WHEN, str(path), when],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         check(f"{when}: exit code", done.returncode == 0, done.stderr[-300:])
+        said[when] = done.stdout
+        if when == "bare":
+            continue
         trace = pyrometer.trace(path)
-        counts[when], said[when] = kernels_of(trace), done.stdout
+        counts[when] = kernels_of(trace)
         check(f"{when}: no warnings", not trace.warnings, str(trace.warnings))
-    check("same results", said["before"] == said["after"], str(said))
+    check("same results", said["before"] == said["after"] == said["bare"] != "", str(said))
     check("the same kernels", counts["before"] == counts["after"] > 100, str(counts))
 
 
