@@ -65,7 +65,8 @@ static int note_graphs(pyro_analysis_context *context)
     static const char *const sources[PYRO_GRAPH_SOURCE_COUNT] = {
         "by category only, without layers",   "by annotations of the nodes",
         "by the order of the capture",        "by an eager run of the same kernels",
-        "by the provenance of compiled code", "by traces of their captures"};
+        "by the provenance of compiled code", "by traces of their captures",
+        "by the recorded captures"};
     const pyro_graph_attribution *graphs = &context->joins->graphs;
     int64_t total_ns = 0;
     pyro_buf text = PYRO_BUF_INIT;

@@ -1,8 +1,9 @@
 /*
  * Gives kernels of a replayed CUDA or HIP graph their layers. Sources, the best first: annotations
- * of graph nodes (graph_annotations.c); the graphs of compiled code (compiled.c); the launches of the capture, in their order; an eager run
- * of the same kernels in the trace, by order and name. Replays with the same kernels are one graph
- * and are attributed alike.
+ * of graph nodes (graph_annotations.c); the graphs of compiled code (compiled.c); what our recorder
+ * noted when each node was captured; the launches of the capture, in their order; traces of captures
+ * (graph_capture_files.c); an eager run of the same kernels in the trace, by order and name. Replays
+ * with the same kernels are one graph and are attributed alike.
  */
 #include "trace/joins/graphs.h"
 
@@ -209,6 +210,28 @@ static bool use_provenance(pyro_graphs *graphs, const pyro_graph_replay *replays
     return true;
 }
 
+/* What was open when the nodes were captured has been joined already; true if that is all work. */
+static bool use_nodes(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
+{
+    const pyro_trace *trace = graphs->state->trace;
+    pyro_graph_attribution *result = &graphs->state->joins->graphs;
+    bool is_all = true;
+    for (size_t r = 0; r < count; r++)
+        for (size_t i = replays[r].first; i < replays[r].first + replays[r].count; i++) {
+            uint32_t work = graphs->works[i].event;
+            if (graphs->is_done[i])
+                continue;
+            if (pyro_map_get(&trace->origins, work) == PYRO_MAP_NONE) {
+                is_all = false;
+                continue;
+            }
+            graphs->is_done[i] = true;
+            result->kernels[PYRO_GRAPH_BY_NODE]++;
+            pyro_join_add_ns(&result->time_ns[PYRO_GRAPH_BY_NODE], trace->duration_ns[work]);
+        }
+    return is_all;
+}
+
 /* Replays of one graph are next to each other. */
 static int attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays, size_t count)
 {
@@ -217,7 +240,7 @@ static int attribute_graph(pyro_graphs *graphs, const pyro_graph_replay *replays
     bool ok = sources != NULL, is_found = false;
     int status = PYRO_OK;
     ok = ok && use_provenance(graphs, replays, count, sources, &is_found);
-    if (!ok || is_found)
+    if (!ok || use_nodes(graphs, replays, count) || is_found)
         goto done;
     if (graphs->state->joins->call_count && find_capture(graphs, replays, sources)) {
         source = PYRO_GRAPH_BY_CAPTURE;

@@ -51,6 +51,7 @@ typedef enum pyro_graph_source {
     PYRO_GRAPH_BY_EAGER,
     PYRO_GRAPH_BY_PROVENANCE, /* of compiled code */
     PYRO_GRAPH_BY_FILE, /* a trace of the capture */
+    PYRO_GRAPH_BY_NODE, /* our recorder saw the capture */
     PYRO_GRAPH_SOURCE_COUNT
 } pyro_graph_source;
 
@@ -157,7 +158,8 @@ typedef struct pyro_joins {
  * - Device work has the call, op and phase of its launch; MEMORY events have a parent, op, call and
  *   phase like host events, and SYNC events a launch like device work.
  * - Work of a replayed graph has the call and phase of its capture, of an eager run or of its
- *   annotation (graphs.c); its launch and op stay those of the replay.
+ *   annotation (graphs.c); its launch stays that of the replay, its op too unless our recorder saw
+ *   the capture.
  * - Work of compiled code has the call of the module that its graph names (compiled.c). Work of
  *   several modules has the call with the largest share; pyro_joins_shares has all.
  * - An event with a call has the phase forward or backward. A collective keeps its call, but its

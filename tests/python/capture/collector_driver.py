@@ -124,7 +124,27 @@ def graph():
         for _ in range(3):
             stub.stub_replay(4000)
         stub.stub_wait()
-    return {"layers": device_times(block.trace()), "warnings": list(block.trace().warnings)}
+    trace = block.trace()
+    own = {row["path"]: row["forward_device_self_ns"] for row in trace.layers}
+    return {"layers": own, "warnings": list(trace.warnings), "notes": list(trace.notes)}
+
+
+def graph_of_a_part():
+    """An eager run of the whole model, and a graph in which one layer runs twice."""
+    model, x = Net(), torch.randn(2, 16)
+    path = folder / "run.pyro"
+    with pyrometer.capture(path) as block:
+        begin_collector()
+        model(torch.randn(2, 8))
+        stub.stub_capture(True)
+        model.narrow(x)
+        model.narrow(x)
+        stub.stub_capture(False)
+        for _ in range(3):
+            stub.stub_replay(4000)
+        stub.stub_wait()
+    own = {row["path"]: row["forward_device_self_ns"] for row in block.trace().layers}
+    return {"layers": own}
 
 
 def passes():
@@ -258,7 +278,18 @@ def in_child(name, scenario, library, mode):
 
 def main():
     found = {name: in_child(name, *how) for name, *how in LIBRARIES}
-    scenarios = (block, layers_only, records, graph, passes, taken, none, other_profiler, examine)
+    scenarios = (
+        block,
+        layers_only,
+        records,
+        graph,
+        graph_of_a_part,
+        passes,
+        taken,
+        none,
+        other_profiler,
+        examine,
+    )
     for scenario in scenarios:
         found[scenario.__name__] = run_scenario(scenario.__name__, scenario)
     print(json.dumps(found))

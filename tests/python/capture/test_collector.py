@@ -73,6 +73,15 @@ def test_replayed_graphs_keep_their_layers(run):
     assert found["layers"]["wide"] == pytest.approx(12000, abs=60)
     assert found["layers"]["narrow"] == pytest.approx(12000, abs=60)
     assert found["warnings"] == []
+    assert set(found["layers"]) == {"", "wide", "narrow"}  # no row for the graph itself
+    assert any("100.0% of the time by the recorded captures" in note for note in found["notes"])
+
+
+def test_a_recorded_capture_counts_more_than_an_eager_run(run):
+    found, _ = run("graph_of_a_part")
+    own = found["layers"]
+    assert own["wide"] == pytest.approx(5000, abs=20)
+    assert sum(ns for path, ns in own.items() if path != "wide") == pytest.approx(29000, abs=120)
 
 
 def test_every_pass_has_its_own_kernels(run):
