@@ -61,6 +61,7 @@ typedef struct pyro_graph_node {
     int64_t median_ns, p95_ns, total_ns;
     int64_t flops, moved_bytes;
     int64_t output_bytes; /* outputs that other nodes use or that outlive the pass */
+    int64_t device_ns; /* work that it started on devices: mean of its passes */
 } pyro_graph_node;
 
 typedef struct pyro_graph_tensor {

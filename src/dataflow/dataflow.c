@@ -58,8 +58,13 @@ static uint32_t add_node(pyro_dataflow *graph, const pyro_graph_node *node)
     return (uint32_t)graph->node_count++;
 }
 
-static const pyro_graph_node empty_node = {
-    .path = "", .median_ns = -1, .p95_ns = -1, .total_ns = -1, .flops = -1, .moved_bytes = -1};
+static const pyro_graph_node empty_node = {.path = "",
+                                           .median_ns = -1,
+                                           .p95_ns = -1,
+                                           .total_ns = -1,
+                                           .flops = -1,
+                                           .moved_bytes = -1,
+                                           .device_ns = -1};
 
 static bool add_inputs(pyro_dataflow *graph, pyro_map *times)
 {
@@ -88,6 +93,7 @@ static void take_time(pyro_graph_node *node, const pyro_samples *time)
     node->median_ns = time->median_ns;
     node->p95_ns = time->p95_ns;
     node->total_ns = time->total_ns;
+    node->device_ns = time->count ? time->device_ns : -1;
 }
 
 /* "layer1.0/add": an operator, or a function, in a module. */

@@ -257,6 +257,25 @@ static bool read_events(program_reader *r)
     return true;
 }
 
+/* Adds work of devices to the step that started it, and to all calls around that. */
+static void add_device_work(program_reader *r)
+{
+    const pyro_trace *trace = r->trace;
+    pyro_program *program = r->program;
+    for (size_t i = pyro_trace_next_work(trace, 0); i < trace->count;
+         i = pyro_trace_next_work(trace, i + 1)) {
+        uint32_t launch = r->joins.launch[i];
+        const event_place *place = launch == PYRO_NO_EVENT ? NULL : &r->places[launch];
+        if (!place || !place->is_inside)
+            continue;
+        program->has_device_work = true;
+        if (place->step != PYRO_NONE)
+            program->steps[place->step].time.device_ns += trace->duration_ns[i];
+        for (uint32_t c = place->call; c != PYRO_NONE; c = program->calls[c].parent)
+            program->calls[c].time.device_ns += trace->duration_ns[i];
+    }
+}
+
 static int fail_without_storages(const program_reader *r, pyro_error *error)
 {
     const char *missing = pyro_trace_note_text(r->trace, PYRO_NOTE_MISSING);
@@ -315,8 +334,10 @@ int pyro_program_of_trace(pyro_program **out, pyro_trace *trace, pyro_error *err
         if (!r.program->name || !read_events(&r))
             status = pyro_fail_memory(error);
     }
-    if (status == PYRO_OK)
+    if (status == PYRO_OK) {
+        add_device_work(&r);
         pyro_program_finish(r.program);
+    }
     pyro_step_recorder_free(&r.recorder);
     pyro_joins_free(&r.joins);
     pyro_intern_free(&r.keys);

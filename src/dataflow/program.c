@@ -221,10 +221,18 @@ void pyro_samples_finish(pyro_samples *samples)
             samples->total_ns = INT64_MAX;
 }
 
+static void finish(const pyro_program *program, pyro_samples *samples)
+{
+    pyro_samples_finish(samples);
+    samples->device_ns = program->has_device_work && samples->count
+                             ? samples->device_ns / (int64_t)samples->count
+                             : -1;
+}
+
 void pyro_program_finish(pyro_program *program)
 {
     for (size_t i = 0; i < program->step_count; i++)
-        pyro_samples_finish(&program->steps[i].time);
+        finish(program, &program->steps[i].time);
     for (size_t i = 0; i < program->call_count; i++)
-        pyro_samples_finish(&program->calls[i].time);
+        finish(program, &program->calls[i].time);
 }

@@ -16,6 +16,7 @@ typedef struct pyro_samples {
     int64_t *items;
     size_t count, capacity;
     int64_t total_ns, median_ns, p95_ns; /* after pyro_program_finish; -1: too few samples */
+    int64_t device_ns; /* of devices, in all samples; after pyro_program_finish the mean, -1: none */
 } pyro_samples;
 
 /* A tensor, made by one step or from outside. A write in place makes a new value. */
@@ -80,6 +81,7 @@ struct pyro_program {
     pyro_intern strings;
     const char *name;
     int64_t passes;
+    bool has_device_work; /* some pass has */
     uint32_t order;
 
     pyro_flow_value *values;

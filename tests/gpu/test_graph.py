@@ -90,5 +90,11 @@ def test_times_of_ops_and_layers():
             0.7 * whole <= nodes <= whole,
             f"{nodes:.2f} of {whole:.2f} ms",
         )
+        kernels = {n.name: (n.device_ns or 0) / 1e6 for n in prof.graph}
+        ups = [ms for name, ms in kernels.items() if name.endswith("up")]
+        check("layers have kernels", len(ups) == 4 and min(ups) > 0, str(kernels))
+        check("kernels take most of the layers' time, and no more than it",
+              0.5 * nodes <= sum(kernels.values()) <= nodes,
+              f"{sum(kernels.values()):.2f} of {nodes:.2f} ms")  # fmt: skip
         after = plain_ms(model, x)
         print(f"a plain forward: {plain:.2f} ms before, {after:.2f} ms after")

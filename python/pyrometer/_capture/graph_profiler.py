@@ -316,6 +316,21 @@ class _Recording:
         self._program = _core.program_of_recording(self.path)
 
 
+def _settings(path: str) -> Settings:
+    """Kernels come from the collector or from nowhere: torch.profiler would need a second file."""
+    from pyrometer._capture import collector
+
+    has_kernels = collector.way(None) in ("auto", "collector")
+    return Settings(
+        path=path,
+        flags=_FLAGS | (_core.RECORD_DEVICES if has_kernels else 0),
+        overwrite=True,
+        devices=has_kernels,
+        gpu="collector" if has_kernels else None,
+        gpu_sampling=0,
+    )
+
+
 @contextlib.contextmanager
 def _recording(devices: Iterable[torch.device]) -> Iterator[_Recording]:
     """Records; ops synchronize with the devices."""
@@ -329,7 +344,7 @@ def _recording(devices: Iterable[torch.device]) -> Iterator[_Recording]:
     try:
         recording = _Recording(path)
         with observer_build.waiting_for(sum(1 << (one.index or 0) for one in devices)):
-            session.start(Settings(path=path, flags=_FLAGS, overwrite=True, devices=False))
+            session.start(_settings(path))
             try:
                 yield recording
             finally:

@@ -64,6 +64,7 @@ class Node:
     median_ns: int | None
     p95_ns: int | None
     total_ns: int | None
+    device_ns: int | None
     flops: int | None
     moved_bytes: int | None
     output_bytes: int | None

@@ -50,6 +50,7 @@ static const char graphml_head[] =
     "attr.type=\"long\"/>\n"
     "  <key id=\"median_ns\" for=\"node\" attr.name=\"median_ns\" attr.type=\"long\"/>\n"
     "  <key id=\"p95_ns\" for=\"node\" attr.name=\"p95_ns\" attr.type=\"long\"/>\n"
+    "  <key id=\"device_ns\" for=\"node\" attr.name=\"device_ns\" attr.type=\"long\"/>\n"
     "  <key id=\"flops\" for=\"node\" attr.name=\"flops\" attr.type=\"long\"/>\n"
     "  <key id=\"moved_bytes\" for=\"node\" attr.name=\"moved_bytes\" attr.type=\"long\"/>\n"
     "  <key id=\"output_bytes\" for=\"node\" attr.name=\"output_bytes\" attr.type=\"long\"/>\n"
@@ -96,6 +97,7 @@ int pyro_write_graph_graphml(pyro_buf *buf, const pyro_report_request *request)
         add_integer(buf, "parameter_bytes", node->parameter_bytes);
         add_integer(buf, "median_ns", node->median_ns);
         add_integer(buf, "p95_ns", node->p95_ns);
+        add_integer(buf, "device_ns", node->device_ns);
         add_integer(buf, "flops", node->flops);
         add_integer(buf, "moved_bytes", node->moved_bytes);
         add_integer(buf, "output_bytes", node->output_bytes);

@@ -26,6 +26,7 @@ static void write_nodes(pyro_json_writer *writer, const pyro_dataflow *graph)
         pyro_json_member_amount(writer, "median_ns", node->median_ns);
         pyro_json_member_amount(writer, "p95_ns", node->p95_ns);
         pyro_json_member_amount(writer, "total_ns", node->total_ns);
+        pyro_json_member_amount(writer, "device_ns", node->device_ns);
         pyro_json_member_amount(writer, "flops", node->flops);
         pyro_json_member_amount(writer, "moved_bytes", node->moved_bytes);
         pyro_json_member_amount(writer, "output_bytes", node->output_bytes);

@@ -54,20 +54,30 @@ static void write_table(pyro_buf *buf, pyro_table *table)
     pyro_table_free(table);
 }
 
+static bool has_device_times(const pyro_graph_node *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (nodes[i].device_ns >= 0)
+            return true;
+    return false;
+}
+
 static void write_nodes(pyro_buf *buf, const pyro_dataflow *graph)
 {
     static const pyro_table_column columns[] = {
-        {"Id", true, false},     {"Name", false, false},       {"Type", false, false},
-        {"Ops", true, false},    {"Params", true, false},      {"Param bytes", true, false},
-        {"Passes", true, false}, {"Median ms", true, false},   {"P95 ms", true, false},
-        {"FLOPs", true, false},  {"Moved bytes", true, false}, {"Output bytes", true, false},
+        {"Id", true, false},        {"Name", false, false},       {"Type", false, false},
+        {"Ops", true, false},       {"Params", true, false},      {"Param bytes", true, false},
+        {"Passes", true, false},    {"Median ms", true, false},   {"P95 ms", true, false},
+        {"FLOPs", true, false},     {"Moved bytes", true, false}, {"Output bytes", true, false},
+        {"Device ms", true, false}, /* only of recordings with work of devices */
     };
-    size_t count;
+    size_t count, width = sizeof columns / sizeof *columns;
     const pyro_graph_node *nodes = pyro_dataflow_nodes(graph, &count);
+    bool on_device = has_device_times(nodes, count);
     pyro_table table;
 
     pyro_buf_addf(buf, "Nodes (%zu):\n", count);
-    pyro_table_init(&table, columns, sizeof columns / sizeof *columns);
+    pyro_table_init(&table, columns, on_device ? width : width - 1);
     for (size_t i = 0; i < count; i++) {
         const pyro_graph_node *node = &nodes[i];
         pyro_table_cellf(&table, "%zu", i);
@@ -82,6 +92,8 @@ static void write_nodes(pyro_buf *buf, const pyro_dataflow *graph)
         cell_integer(&table, node->flops);
         cell_integer(&table, node->moved_bytes);
         cell_integer(&table, node->output_bytes);
+        if (on_device)
+            cell_milliseconds(&table, node->device_ns);
     }
     write_table(buf, &table);
 }

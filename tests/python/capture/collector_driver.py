@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import sys
+import tempfile
 
 stub_path, shared_stub_path, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 folder = root  # of the current scenario
@@ -145,6 +146,32 @@ def graph_of_a_part():
         stub.stub_wait()
     own = {row["path"]: row["forward_device_self_ns"] for row in block.trace().layers}
     return {"layers": own}
+
+
+class Starting(nn.Module):
+    """Uses CUDA for the first time inside of its forward."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = Net()
+
+    def forward(self, x):
+        begin_collector()
+        return self.net(x).relu()
+
+
+def model_graph():
+    """Profiler: the kernels of each layer, as the mean of two passes."""
+    prof = pyrometer.Profiler(Starting(), granularity="layer", auto_profile=False)
+    x = torch.randn(2, 8)
+    prof.profile_passes([x, x])
+    prof.export(folder / "net")
+    left = [path.name for path in pathlib.Path(tempfile.gettempdir()).glob("pyrometer-*.pyro*")]
+    return {
+        "nodes": {node.name: node.device_ns for node in prof.graph},
+        "text": (folder / "net_module.txt").read_text(),
+        "left": left,
+    }
 
 
 def passes():
@@ -284,6 +311,7 @@ def main():
         records,
         graph,
         graph_of_a_part,
+        model_graph,
         passes,
         taken,
         none,

@@ -84,6 +84,16 @@ def test_a_recorded_capture_counts_more_than_an_eager_run(run):
     assert sum(ns for path, ns in own.items() if path != "wide") == pytest.approx(29000, abs=120)
 
 
+def test_profiler_has_the_kernels_of_each_layer(run):
+    found, _ = run("model_graph")
+    nodes = found["nodes"]
+    assert nodes["net.wide"] == pytest.approx(5000, abs=20)
+    assert nodes["net.narrow"] == pytest.approx(5000, abs=20)
+    assert nodes["relu"] == 0 and nodes["x"] is None
+    assert "Device ms" in found["text"] and "0.005" in found["text"]
+    assert found["left"] == []
+
+
 def test_every_pass_has_its_own_kernels(run):
     found, _ = run("passes")
     # The first pass ran before the collector began.
