@@ -77,7 +77,7 @@ $ pyrometer graph resnet18 -g layer --no-stats | grep 'layer1.0'
 
 # The batch follows where the file leaves it open.
 $ pyrometer graph resnet18 --batch 4 --format json | grep -m3 '"conv1"\|"from": 0'
-    {"id": 1, "name": "conv1", "kind": "module", "path": "conv1", "type": "Conv2d", "operators": 1, "parameters": 9408, "parameter_bytes": 37632, "passes": 0, "median_ns": null, "p95_ns": null, "total_ns": null, "flops": 944111616, "moved_bytes": 15291136, "output_bytes": 12845056},
+    {"id": 1, "name": "conv1", "kind": "module", "path": "conv1", "type": "Conv2d", "operators": 1, "parameters": 9408, "parameter_bytes": 37632, "passes": 0, "median_ns": null, "p95_ns": null, "total_ns": null, "device_ns": null, "flops": 944111616, "moved_bytes": 15291136, "output_bytes": 12845056},
     {"from": 0, "to": 1, "bytes": 2408448, "assumed": false, "tensors": [{"dtype": "float32", "shape": [4, 3, 224, 224], "bytes": 2408448, "assumed": false}]},
 
 # Where to cut.
@@ -179,6 +179,7 @@ wrote $TMP/g.graphml (graphml)
   <key id="parameter_bytes" for="node" attr.name="parameter_bytes" attr.type="long"/>
   <key id="median_ns" for="node" attr.name="median_ns" attr.type="long"/>
   <key id="p95_ns" for="node" attr.name="p95_ns" attr.type="long"/>
+  <key id="device_ns" for="node" attr.name="device_ns" attr.type="long"/>
   <key id="flops" for="node" attr.name="flops" attr.type="long"/>
   <key id="moved_bytes" for="node" attr.name="moved_bytes" attr.type="long"/>
   <key id="output_bytes" for="node" attr.name="output_bytes" attr.type="long"/>
