@@ -113,6 +113,7 @@ def captured(*what, records=()):
     if "ops" in what:
         observer_build.start(flags)
     if "devices" in what:
+        core.device_memory_start(True)
         status = core.devices_start(*records)
         if status["state"] != "on":
             sys.exit(f"the collector cannot start: {status['reason']}")
@@ -121,6 +122,7 @@ def captured(*what, records=()):
     finally:
         if "devices" in what:
             core.devices_stop()
+            core.device_memory_stop()
         observer_build.stop()
         core.layers_remove()
         core.recorder_stop()

@@ -72,6 +72,7 @@ def recorded(path, *what):
         observers.watch_inputs()
     if "ops" in what:
         observer_build.start(flags)
+    core.device_memory_start(True)
     status = core.devices_start()
     if status["state"] != "on":
         sys.exit(f"the collector cannot start: {status['reason']}")
@@ -79,6 +80,7 @@ def recorded(path, *what):
         yield
     finally:
         core.devices_stop()
+        core.device_memory_stop()
         observer_build.stop()
         if "layers" in what:
             core.layers_remove()

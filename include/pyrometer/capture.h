@@ -207,6 +207,14 @@ PYRO_API void pyro_devices_flush(void);
 PYRO_API void pyro_devices_look(pyro_devices_status *status);
 /* Whether the library of the collector can be loaded; starts nothing. */
 PYRO_API void pyro_devices_probe(pyro_devices_status *status);
+/*
+ * Watches torch's CUDA allocator, with or without the collector. Failed allocations fire the trigger
+ * from now on; if `is_recorded`, sessions of PYRO_RECORD_MEMORY record allocations and frees. False if
+ * the allocator is not loaded, or does not report in the known way.
+ */
+PYRO_API bool pyro_device_memory_start(bool is_recorded);
+/* Records no more of it. */
+PYRO_API void pyro_device_memory_stop(void);
 /* Adds a device's description to the recording; returns its id. */
 PYRO_API uint32_t pyro_recorder_device(const pyro_device_data *data, const char *name);
 

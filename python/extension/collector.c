@@ -81,6 +81,24 @@ static PyObject *devices_probe(PyObject *module, PyObject *unused)
     return status_as_dict(&status);
 }
 
+static PyObject *device_memory_start(PyObject *module, PyObject *is_recorded)
+{
+    int truth = PyObject_IsTrue(is_recorded);
+
+    (void)module;
+    if (truth < 0)
+        return NULL;
+    return PyBool_FromLong(pyro_device_memory_start(truth));
+}
+
+static PyObject *device_memory_stop(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    pyro_device_memory_stop();
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(device_doc, "recorder_device(number, name, memory_bytes, multiprocessors, "
                          "threads_per_multiprocessor, major, minor)");
 
@@ -108,6 +126,10 @@ static PyMethodDef methods[] = {
     {"devices_flush", devices_flush, METH_NOARGS, "Records finished work."},
     {"devices_status", devices_status, METH_NOARGS, "State of the collector, as a dict."},
     {"devices_probe", devices_probe, METH_NOARGS, "Whether the collector could be started."},
+    {"device_memory_start", device_memory_start, METH_O,
+     "device_memory_start(is_recorded): watches torch's CUDA allocator for failed allocations and, if\n"
+     "`is_recorded`, records its allocations and frees; whether that is possible."},
+    {"device_memory_stop", device_memory_stop, METH_NOARGS, "Records no more of GPU memory."},
     {"recorder_device", recorder_device, METH_VARARGS, device_doc},
     {NULL, NULL, 0, NULL},
 };

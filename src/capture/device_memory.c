@@ -10,7 +10,7 @@
 /* What every allocation reads: one cache line. */
 static struct {
     _Alignas(64) pyro_torch_reports torch; /* the functions that ours replace */
-    bool is_on;
+    bool is_recorded;
 } reports PYRO_EVERY_EVENT;
 
 static inline void write_memory(pyro_recorder_thread *thread, pyro_record *room,
@@ -31,7 +31,7 @@ static inline void write_memory(pyro_recorder_thread *thread, pyro_record *room,
 
 static inline bool is_wanted(const pyro_recorder_api *api)
 {
-    return __atomic_load_n(&reports.is_on, __ATOMIC_ACQUIRE) && pyro_is_recording(api) &&
+    return __atomic_load_n(&reports.is_recorded, __ATOMIC_ACQUIRE) && pyro_is_recording(api) &&
            api->flags & PYRO_RECORD_MEMORY;
 }
 
@@ -108,17 +108,23 @@ static void on_failure(int64_t bytes, size_t allocated, size_t reserved, pyro_to
                                             .device_type = device.type,
                                             .device_index = device.index,
                                             .out_of_memory = true});
-    if (__atomic_load_n(&reports.is_on, __ATOMIC_ACQUIRE) && api->out_of_memory)
+    if (api->out_of_memory)
         api->out_of_memory(bytes, device.type, device.index);
     reports.torch.failure(bytes, allocated, reserved, device);
 }
 
 /* The allocator may not be loaded yet, so that the next start tries again. */
-void pyro_device_memory_watch(bool is_on)
+bool pyro_device_memory_start(bool is_recorded)
 {
     static const pyro_torch_reports ours = {on_usage, on_failure};
     static bool is_installed;
-    if (is_on && !is_installed)
+    if (!is_installed)
         is_installed = pyro_torch_memory_replace(&ours, &reports.torch);
-    __atomic_store_n(&reports.is_on, is_on, __ATOMIC_RELEASE);
+    __atomic_store_n(&reports.is_recorded, is_installed && is_recorded, __ATOMIC_RELEASE);
+    return is_installed;
+}
+
+void pyro_device_memory_stop(void)
+{
+    __atomic_store_n(&reports.is_recorded, false, __ATOMIC_RELEASE);
 }

@@ -327,7 +327,6 @@ pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *s
 {
     uint32_t wanted = more == PYRO_DEVICES_USUAL ? usual_records() : more;
     pyro_devices_state state = (pyro_devices_state)pyro_collector_start(&sink, wanted);
-    pyro_device_memory_watch(state == PYRO_DEVICES_ON);
     if (status)
         pyro_devices_look(status);
     return state;
@@ -335,7 +334,6 @@ pyro_devices_state pyro_devices_start_with(uint32_t more, pyro_devices_status *s
 
 void pyro_devices_stop(void)
 {
-    pyro_device_memory_watch(false);
     pyro_collector_stop();
 }
 

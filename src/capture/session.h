@@ -248,9 +248,6 @@ void pyro_threads_quiesce(pyro_session *session, bool waiting_is_quiet);
 void pyro_membarrier(void);
 bool pyro_membarrier_register(void);
 
-/* device_memory.c */
-void pyro_device_memory_watch(bool is_on);
-
 /* device_wait.c: without `lock`. */
 uint64_t pyro_device_work_launches(void);
 /* Waits until the work of the first `launches` launches is recorded, or will not be. */

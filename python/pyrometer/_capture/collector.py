@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
-from pyrometer._capture import devices, kineto
+from pyrometer._capture import device_memory, devices, kineto
 from pyrometer._capture.settings import WAYS
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Collector:
         if not self._settings.temporary:
             self._instead = devices.DeviceRecording(
                 self._settings.path,
-                bool(self._settings.flags & _core.RECORD_MEMORY),
+                device_memory.is_left_to_torch(self._settings.flags),
                 self._settings.warmup,
                 is_cuda_used=True,
             )

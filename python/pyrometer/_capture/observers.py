@@ -57,6 +57,7 @@ class Observers:
         self._ops: Any = None
         self._has_stacks = bool(settings.flags & _core.RECORD_STACKS)
         self._devices: Any = None
+        self._device_memory: Any = None
         self._gpu_samples: Any = None
         self._exits: Any = None
         self._ranges: Any = None
@@ -69,6 +70,7 @@ class Observers:
         if settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
             self._observe_ops(settings)
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
+            self._device_memory = _watch_device_memory(settings)
             self._devices = _observe_devices(settings)
         self._compiled_code = compiled_code.Watch()
         if settings.nvtx:
@@ -129,15 +131,27 @@ class Observers:
             if self._devices is not None:
                 self._devices.stop()
         finally:
+            if self._device_memory is not None:
+                self._device_memory.stop()
             if self._gpu_samples is not None:  # after the last kernel has ended
                 self._gpu_samples.stop()
             if self._ops is not None:
                 self._ops.stop()
 
 
+def _watch_device_memory(settings: Settings) -> Any:
+    """Records GPU memory, or watches it for the trigger `oom`; None if neither is wanted."""
+    from pyrometer._capture import collector, device_memory
+
+    is_recorded = settings.flags & _core.RECORD_MEMORY and collector.way(settings.gpu) != "none"
+    if not is_recorded and not settings.has_oom_trigger:
+        return None
+    return device_memory.Watch(bool(is_recorded))
+
+
 def _observe_devices(settings: Settings) -> Any:
     """What records kernels; None if nothing does, or if every pass has its own torch.profiler."""
-    from pyrometer._capture import collector, devices
+    from pyrometer._capture import collector, device_memory, devices
 
     way = collector.way(settings.gpu) if settings.devices else "none"
     if way in ("auto", "collector"):
@@ -146,7 +160,7 @@ def _observe_devices(settings: Settings) -> Any:
         _env.say("kernels are not recorded: torch.profiler would keep all of them in memory")
         return None
     if way == "torch" and not settings.temporary:
-        with_memory = bool(settings.flags & _core.RECORD_MEMORY)
+        with_memory = device_memory.is_left_to_torch(settings.flags)
         return devices.DeviceRecording(settings.path, with_memory, settings.warmup)
     return None
 
@@ -211,7 +225,7 @@ def describe() -> dict[str, str]:
 def begin_device_pass(registration: Registration) -> Any:
     """Starts collecting the kernels of one pass, and its ops without an observer; None if there is
     nothing to collect."""
-    from pyrometer._capture import collector, devices, torch_profiler
+    from pyrometer._capture import collector, device_memory, devices, torch_profiler
 
     if torch_profiler.current is not None:
         return torch_profiler.begin_pass(torch_profiler.current, registration.flags)
@@ -219,7 +233,7 @@ def begin_device_pass(registration: Registration) -> Any:
         return None
     if collector.current is not None and not collector.current.uses_torch:
         return None  # the recording has them
-    return devices.DevicePass.begin(bool(registration.flags & _core.RECORD_MEMORY))
+    return devices.DevicePass.begin(device_memory.is_left_to_torch(registration.flags))
 
 
 def examine() -> tuple[str, str, str]:

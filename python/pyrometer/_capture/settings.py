@@ -47,6 +47,11 @@ class Settings:
     warmup: bool = False  # discard what is recorded before Session.begin()
 
     @property
+    def has_oom_trigger(self) -> bool:
+        options = _core.flight_options(self.keep, self.triggers)
+        return self.triggers is not None and bool(options["oom"])
+
+    @property
     def is_bounded(self) -> bool:
         """Whether memory must not grow with the run: torch.profiler, which keeps everything until
         its end, cannot take the place of an observer."""

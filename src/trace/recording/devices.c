@@ -31,6 +31,7 @@ typedef struct joining {
     pyro_clock_line line;
     pyro_marks marks;
     bool takes_ops; /* the recording has no ops: there was no observer */
+    bool takes_device_memory; /* the recording has none */
 } joining;
 
 /* An op by thread and name, with its number among equal ones. */
@@ -214,6 +215,14 @@ static bool has_ops(pyro_trace *trace)
     return found;
 }
 
+static bool has_device_memory(const pyro_trace *trace)
+{
+    for (size_t i = 0; i < trace->memory_count; i++)
+        if (trace->memory[i].device_type != 0)
+            return true;
+    return false;
+}
+
 static bool is_taken(const joining *j, size_t event)
 {
     const pyro_trace *from = j->from;
@@ -230,7 +239,8 @@ static bool is_taken(const joining *j, size_t event)
         return true;
     case PYRO_EVENT_MEMORY:
         return from->detail[event] != PYRO_NO_ID &&
-               (j->takes_ops || from->memory[from->detail[event]].device_type != 0);
+               (from->memory[from->detail[event]].device_type != 0 ? j->takes_device_memory
+                                                                   : j->takes_ops);
     default:
         return false;
     }
@@ -460,6 +470,7 @@ int pyro_trace_add_devices(pyro_trace *trace, const pyro_trace *from, pyro_error
     bool fine = begin(&j) && pyro_marks_find(&j.marks, trace, from);
     int status = fine ? compare_clocks(&j, error) : pyro_fail_memory(error);
     j.takes_ops = !has_ops(trace);
+    j.takes_device_memory = !has_device_memory(trace);
     if (status == PYRO_OK && j.takes_ops)
         settle_marks(&j);
     for (size_t i = 0; i < from->count && status == PYRO_OK; i++)

@@ -1,6 +1,7 @@
-"""Runs the scenarios of test_flight.py that need stubs of CUPTI and of a tool for NVTX.
+"""Runs the scenarios of test_flight.py that need stubs of CUPTI, of a tool for NVTX and of
+torch's CUDA allocator.
 
-    flight_driver.py CUPTI NVTX FOLDER
+    flight_driver.py CUPTI NVTX C10_CUDA FOLDER
 
 Prints a JSON object: by scenario its result.
 """
@@ -14,7 +15,8 @@ import pathlib
 import sys
 from typing import ClassVar
 
-cupti_path, nvtx_path, root = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
+cupti_path, nvtx_path, c10_cuda_path = sys.argv[1:4]
+root = pathlib.Path(sys.argv[4])
 os.environ["PYRO_CUPTI"] = cupti_path
 os.environ["NVTX_INJECTION64_PATH"] = nvtx_path
 
@@ -22,9 +24,13 @@ import torch  # noqa: E402
 from torch import nn  # noqa: E402
 
 import pyrometer  # noqa: E402
-from pyrometer._testing import collector, nsight  # noqa: E402
+from pyrometer._testing import collector, kineto, nsight, session  # noqa: E402
 
 cupti, nvtx = ctypes.CDLL(cupti_path), ctypes.CDLL(nvtx_path)
+c10_cuda = ctypes.CDLL(c10_cuda_path)
+c10_cuda.stub_allocate.argtypes = [ctypes.c_size_t, ctypes.c_int64]
+c10_cuda.stub_fail.argtypes = [ctypes.c_int64]
+c10_cuda.stub_allocate.restype = c10_cuda.stub_fail.restype = None
 cupti.stub_launch.argtypes = [ctypes.c_char_p, ctypes.c_uint64, ctypes.c_uint32]
 cupti.stub_profiler.argtypes = [ctypes.c_bool]
 nvtx.nvtx_stub_seen.restype = ctypes.c_char_p
@@ -83,6 +89,53 @@ def profiler_windows():
     return {"names": names, "calls": rows[""], "kernels": kernels, "text": trace.trigger_text}
 
 
+def model_on_gpu():
+    """A model that allocates 1 MiB on the GPU per call."""
+    model = Net()
+    model.body[0].register_forward_pre_hook(lambda *_: c10_cuda.stub_allocate(0x1000, 1 << 20))
+    return model
+
+
+def layer_mib(trace):
+    return next(row["allocated_bytes"] for row in trace.layers if row["path"] == "body.0") >> 20
+
+
+def run_out_of_memory(way):
+    """One allocation before and one after kernels are lost, and one that fails."""
+    os.environ["PYRO_STUB_CUPTI"] = "taken" if way == "taken" else ""
+    model, gpu = model_on_gpu(), way if way in ("torch", "none") else "collector"
+    with pyrometer.capture(root / "gpu.pyro", on="oom", gpu=gpu) as c:
+        if collector.current is not None:
+            collector.current._begin()
+        model(torch.ones(2, 8))
+        if way == "lost":  # the program's own profiler gets CUPTI
+            for callback in list(kineto._State.before_others):
+                callback()
+        model(torch.ones(2, 8))
+        c10_cuda.stub_fail(1 << 40)
+    del os.environ["PYRO_STUB_CUPTI"]
+    trace = pyrometer.trace(c.saved_files[0]) if c.saved_files else c.trace()
+    rows = [row for row in trace.memory if row["device"] != "cpu"]
+    return {
+        "names": [os.path.basename(path) for path in c.saved_files],
+        "text": trace.trigger_text,
+        "peaks": {row["device"]: row["peak_bytes"] for row in rows},
+        "failed": {row["device"]: row["failed_bytes"] for row in rows},
+        "layer_mib": layer_mib(trace),
+    }
+
+
+def gpu_memory():
+    return {way: run_out_of_memory(way) for way in ("collector", "taken", "lost", "torch", "none")}
+
+
+def gpu_memory_beside_torch():
+    with pyrometer.capture(root / "beside.pyro", gpu="torch") as c:
+        by_torch = session._observers._devices.with_memory
+        model_on_gpu()(torch.ones(2, 8))
+    return {"by_torch": by_torch, "layer_mib": layer_mib(c.trace())}
+
+
 class Cudart:
     calls: ClassVar[list[str]] = []
 
@@ -115,7 +168,8 @@ def profiled_steps():
 
 def main():
     found = {}
-    for scenario in (ranges, ranges_of_exceptions, profiler_windows, profiled_steps):
+    scenarios = (ranges, ranges_of_exceptions, profiler_windows, profiled_steps)
+    for scenario in (*scenarios, gpu_memory, gpu_memory_beside_torch):
         with contextlib.redirect_stderr(io.StringIO()):
             found[scenario.__name__] = scenario()
     print(json.dumps(found))

@@ -215,6 +215,10 @@ def scenarios(tmp_path_factory):
         flags = ["-shared", "-fPIC", "-D_GNU_SOURCE", "-o", str(stubs[-1])]
         source = str(STUBS / f"{name}.c")
         subprocess.run([*compiler.split(), *flags, source, "-lpthread"], check=True)
+    stubs.append(folder / "libc10_cuda.so")
+    torch_lib = os.path.join(os.path.dirname(torch.__file__), "lib")
+    flags = ["-shared", "-fPIC", "-o", str(stubs[-1]), str(STUBS / "c10_cuda_stub.c")]
+    subprocess.run([*compiler.split(), *flags, f"-L{torch_lib}", "-lc10"], check=True)
     done = subprocess.run(
         [sys.executable, HERE / "flight_driver.py", *stubs, folder],
         capture_output=True, text=True, check=False, timeout=600,
@@ -243,6 +247,24 @@ def test_a_server_controls_what_is_recorded(scenarios):
     assert found["names"] == ["server.cuda-profiler-1.pyro"]
     assert found["calls"] == 3 and found["kernels"] == 3
     assert "cudaProfilerStart" in found["text"]
+
+
+@pytest.mark.skipif(bool(torch.version.cuda or torch.version.hip), reason="torch has an allocator")
+@pytest.mark.parametrize("way", ["collector", "taken", "lost", "torch", "none"])
+def test_memory_of_gpus_needs_no_kernels(scenarios, way):
+    found = scenarios["gpu_memory"][way]
+    assert found["names"] == ["gpu.oom-1.pyro"]
+    assert found["text"] == "an allocation of 1.00 TiB failed on cuda:3"
+    # "none" records the host alone; the stub's total is 100 bytes.
+    assert found["peaks"] == ({} if way == "none" else {"cuda:3": 100})
+    assert found["failed"] == ({} if way == "none" else {"cuda:3": 1 << 40})
+    assert found["layer_mib"] == (0 if way == "none" else 2)
+
+
+@pytest.mark.skipif(bool(torch.version.cuda or torch.version.hip), reason="torch has an allocator")
+def test_memory_of_gpus_is_recorded_once(scenarios):
+    """torch.profiler, in the collector's place, leaves memory to the library."""
+    assert scenarios["gpu_memory_beside_torch"] == {"by_torch": False, "layer_mib": 1}
 
 
 class Cudart:

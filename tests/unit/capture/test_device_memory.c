@@ -54,6 +54,8 @@ static int clean_up(void **state)
 
 static int stop_all(void **state)
 {
+    unsetenv("PYRO_STUB_CUPTI");
+    pyro_device_memory_stop();
     pyro_devices_stop();
     return stop_session(state);
 }
@@ -62,14 +64,14 @@ static void start(uint32_t flags)
 {
     pyro_recorder_options options = {.flags = flags | PYRO_RECORD_DEVICES, .overwrite = true};
     assert_int_equal(pyro_recorder_start(file, &options, NULL), PYRO_OK);
-    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+    assert_true(pyro_device_memory_start(true));
     *reported = 0;
     *failures = 0;
 }
 
 static void stop(void)
 {
-    pyro_devices_stop();
+    pyro_device_memory_stop();
     assert_int_equal(pyro_recorder_stop(NULL), PYRO_OK);
 }
 
@@ -188,6 +190,42 @@ static void test_failures_are_recorded_and_reported(void **state)
     assert_true(failed_bytes == 1 << 10 && *failures == 1);
 }
 
+/* CUPTI may be taken, or be taken away while the program runs. */
+static void test_memory_needs_no_kernels(void **state)
+{
+    (void)state;
+    setenv("PYRO_STUB_CUPTI", "taken", 1);
+    start(PYRO_RECORD_MEMORY);
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_TAKEN);
+    allocate(1 << 12, 64);
+    unsetenv("PYRO_STUB_CUPTI");
+    assert_int_equal(pyro_devices_start(NULL), PYRO_DEVICES_ON);
+    allocate(2 << 12, 64);
+    pyro_devices_stop();
+    allocate(3 << 12, 64);
+    stop();
+    read_records();
+    assert_int_equal(count, 3);
+}
+
+/* As where the host alone is recorded: a failure is a trigger, and no memory is recorded. */
+static void test_failures_are_reported_without_records(void **state)
+{
+    (void)state;
+    pyro_recorder_api *api = pyro_recorder_entrance();
+    failed_bytes = 0;
+    api->out_of_memory = note_failure;
+    start(PYRO_RECORD_MEMORY);
+    assert_true(pyro_device_memory_start(false));
+    allocate(1 << 12, 64);
+    fail_allocation(1 << 20);
+    stop();
+    api->out_of_memory = NULL;
+    read_records();
+    assert_int_equal(count, 0);
+    assert_true(failed_bytes == 1 << 20 && *failures == 1 && *reported == 64);
+}
+
 static void *allocate_much(void *first)
 {
     for (uintptr_t i = 0; i < CHUNK_RECORDS + 100; i++)
@@ -221,6 +259,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_only_what_is_wanted_is_recorded, stop_all),
     cmocka_unit_test_teardown(test_the_slow_ways_record_the_same, stop_all),
     cmocka_unit_test_teardown(test_failures_are_recorded_and_reported, stop_all),
+    cmocka_unit_test_teardown(test_memory_needs_no_kernels, stop_all),
+    cmocka_unit_test_teardown(test_failures_are_reported_without_records, stop_all),
     cmocka_unit_test_teardown(test_threads_write_into_chunks_of_their_own, stop_all),
 };
 

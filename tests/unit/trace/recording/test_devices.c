@@ -49,6 +49,21 @@ static void write_file(const char *path, const char *text)
     assert_int_equal(fclose(file), 0);
 }
 
+/* Reads both texts, joins them and returns the trace; `path` is a name for mkstemp. */
+static pyro_trace *join(const char *layers, const char *other, char *path)
+{
+    pyro_trace *trace = NULL;
+    pyro_error error;
+
+    assert_true(close(mkstemp(path)) == 0);
+    write_file(path, other);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_open_memory(&trace, layers, strlen(layers), "o", NULL, &error), 0);
+    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
+    unlink(path);
+    return trace;
+}
+
 static void test_kernels_land_in_our_layers(void **state)
 {
     char path[] = "/tmp/pyro-devices-XXXXXX";
@@ -77,6 +92,28 @@ static void test_kernels_land_in_our_layers(void **state)
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
     unlink(path);
+}
+
+/* Both may have recorded the same allocation: it counts once. */
+static void test_memory_of_devices_counts_once(void **state)
+{
+    static const char memory[] =
+        ",{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[memory]\",\"pid\":9,"
+        "\"tid\":9,\"ts\":324,\"args\":{\"Device Type\":1,\"Device Id\":0,\"Addr\":64,\"Bytes\":512,"
+        "\"Total Allocated\":512,\"Total Reserved\":1024}}]}";
+    char path[] = "/tmp/pyro-devices-XXXXXX", text[sizeof ours + sizeof memory];
+    pyro_analysis *analysis = NULL;
+    pyro_error error;
+
+    (void)state;
+    snprintf(text, sizeof text, "%.*s%s", (int)(sizeof ours - 3), ours, memory);
+    pyro_trace *trace = join(text, theirs, path);
+    pyro_error_clear(&error);
+    assert_int_equal(pyro_trace_analyze(&analysis, trace, NULL, &error), 0);
+    assert_int_equal(analysis->layer_count, 2);
+    assert_int_equal(analysis->layers[1].allocated_bytes, 512);
+    pyro_analysis_free(analysis);
+    pyro_trace_close(trace);
 }
 
 /* Only layers, and marks for the clock: then the ops of the other trace are added too. */
@@ -116,21 +153,6 @@ static void test_ops_come_too_where_there_are_none(void **state)
     pyro_analysis_free(analysis);
     pyro_trace_close(trace);
     unlink(path);
-}
-
-/* Reads both texts, joins them and returns the trace; `path` is a name for mkstemp. */
-static pyro_trace *join(const char *layers, const char *other, char *path)
-{
-    pyro_trace *trace = NULL;
-    pyro_error error;
-
-    assert_true(close(mkstemp(path)) == 0);
-    write_file(path, other);
-    pyro_error_clear(&error);
-    assert_int_equal(pyro_trace_open_memory(&trace, layers, strlen(layers), "o", NULL, &error), 0);
-    assert_int_equal(pyro_trace_join_devices(trace, path, &error), 0);
-    unlink(path);
-    return trace;
 }
 
 #define LAYER(number, name, start, duration) \
@@ -241,6 +263,7 @@ static void test_without_a_common_op_it_says_so(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_kernels_land_in_our_layers),
+    cmocka_unit_test(test_memory_of_devices_counts_once),
     cmocka_unit_test(test_ops_come_too_where_there_are_none),
     cmocka_unit_test(test_ops_lie_between_the_marks_of_their_layer),
     cmocka_unit_test(test_layers_that_the_profiler_did_not_see_are_reported),
