@@ -209,6 +209,7 @@ def _load(path: Path) -> ctypes.CDLL:
         library.pyro_observer_torch.restype = ctypes.c_char_p
         library.pyro_observer_start.restype = ctypes.c_char_p
         library.pyro_observer_start.argtypes = [ctypes.c_void_p, ctypes.c_uint32]
+        library.pyro_observer_watch_failures.restype = ctypes.c_char_p
         library.pyro_observer_stop.restype = None
         library.pyro_observer_wait_for.restype = None
         library.pyro_observer_wait_for.argtypes = [ctypes.c_uint64, ctypes.c_void_p]
@@ -344,6 +345,13 @@ def waiting_for(devices: int, wait: Any = None) -> Iterator[None]:
 def start(flags: int) -> None:
     """Sends ops and memory events to the recorder from now on; raises Unavailable."""
     reason = load().pyro_observer_start(_core.recorder_api(), flags)
+    if reason:
+        raise Unavailable(reason.decode())
+
+
+def watch_failures() -> None:
+    """After start() without memory: reports failed allocations on the CPU. Raises Unavailable."""
+    reason = load().pyro_observer_watch_failures()
     if reason:
         raise Unavailable(reason.decode())
 

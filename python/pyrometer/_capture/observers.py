@@ -69,6 +69,8 @@ class Observers:
             watch_inputs()
         if settings.flags & (_core.RECORD_OPS | _core.RECORD_MEMORY):
             self._observe_ops(settings)
+        if settings.has_oom_trigger:
+            self._watch_failures(settings)
         if self._ops is None or self._ops is observer_build:  # else torch.profiler sees devices too
             self._device_memory = _watch_device_memory(settings)
             self._devices = _observe_devices(settings)
@@ -90,6 +92,24 @@ class Observers:
                 self._exits = tensor_exits.Watch()
         except observer_build.Unavailable as error:
             self._fall_back(settings, str(error))
+
+    def _watch_failures(self, settings: Settings) -> None:
+        """For the trigger `oom`, if memory is not recorded."""
+        from pyrometer._capture import observer_build
+
+        is_observed = self._ops is observer_build
+        if is_observed and settings.flags & _core.RECORD_MEMORY:
+            return
+        try:
+            if not is_observed:
+                observer_build.start(0)
+                self._ops = observer_build
+            observer_build.watch_failures()
+        except observer_build.Unavailable as error:
+            _env.say(
+                "on the CPU the trigger oom does not see a failed allocation whose exception the "
+                f"program catches: {error} (details: pyrometer doctor)"
+            )
 
     def _fall_back(self, settings: Settings, reason: str) -> None:
         from pyrometer._capture import torch_profiler

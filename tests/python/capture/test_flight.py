@@ -100,6 +100,22 @@ def test_out_of_memory_names_who_held_it(tmp_path):
     assert "aten::addmm" in held and "3" in held.split() and len(kept) == 3
 
 
+@pytest.mark.parametrize("options", [{"ops": False}, {"profile_memory": False}, {}])
+def test_out_of_memory_is_a_trigger_whatever_is_recorded(tmp_path, capsys, options):
+    with pyrometer.capture(tmp_path / "run.pyro", on="oom", **options) as c:
+        Net()(torch.ones(1, 64))
+        with contextlib.suppress(RuntimeError):
+            torch.empty(1 << 50)
+        torch.empty(1000).resize_(2000)  # a block of the watched allocator grows
+    assert names(c) == ["run.oom-1.pyro"]
+    trace = pyrometer.trace(c.saved_files[0])
+    assert trace.trigger_text == "an allocation of 4.00 PiB failed on the CPU"
+    assert {"", "wide", "narrow"} <= set(trace.layers["path"])
+    assert bool(len(trace.ops)) == options.get("ops", True)
+    assert [row["device"] for row in trace.memory] == ([] if options else ["cpu"])
+    assert "does not see" not in capsys.readouterr().err
+
+
 def test_uncaught_exceptions_with_their_frame(tmp_path):
     def fail():
         raise ValueError("a bad batch")
@@ -198,8 +214,29 @@ def test_without_the_observer_layers_are_recorded(tmp_path, monkeypatch, capsys)
         c.save()
     trace = pyrometer.trace(c.saved_files[0])
     assert trace.layers["path"] == ["", "wide", "narrow"] and not len(trace.ops)
-    assert "ops are not recorded: no compiler" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "ops are not recorded: no compiler" in said
+    assert said.count("the trigger oom does not see") == 1
     assert not list(tmp_path.glob("*.json"))
+
+
+def test_without_the_observer_the_limit_of_oom_is_one_line(tmp_path, monkeypatch, capsys):
+    def fail(flags):
+        raise observer_build.Unavailable("no compiler")
+
+    monkeypatch.setattr(observer_build, "start", fail)
+    for trigger, lines in (("oom", 1), ("slow-step", 0)):
+        with pyrometer.capture(tmp_path / "run.pyro", on=trigger, ops=False) as c:
+            with contextlib.suppress(RuntimeError):
+                torch.empty(1 << 50)
+        assert c.saved_files == []
+        said = capsys.readouterr().err.splitlines()
+        assert len(said) == lines
+        assert all("oom does not see" in line and "no compiler" in line for line in said)
+    with pytest.raises(RuntimeError):
+        with pyrometer.capture(tmp_path / "run.pyro", on="oom", ops=False) as c:
+            torch.empty(1 << 50)
+    assert names(c) == ["run.oom-1.pyro"]
 
 
 @pytest.fixture(scope="module")

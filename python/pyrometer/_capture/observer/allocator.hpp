@@ -178,12 +178,59 @@ HOT __attribute__((noinline)) void record_memory_quickly(const void *address, in
     pyro_recorder_leave_quickly(thread, busy);
 }
 
-// Wraps torch's allocator. Neither it nor this library is ever freed: blocks that it allocated are
-// returned to it long after a capture, and storages use it to grow.
-class WatchedAllocator final : public c10::Allocator
+COLD void report_failure(size_t bytes)
+{
+    record_memory(nullptr, static_cast<int64_t>(bytes), true);
+    if (api->out_of_memory)
+        api->out_of_memory(static_cast<int64_t>(bytes), static_cast<int>(c10::DeviceType::CPU), -1);
+}
+
+// Wraps torch's allocator and reports failures. Neither it nor this library is ever freed: storages
+// use it to grow long after a capture.
+class WrappingAllocator : public c10::Allocator
 {
   public:
     c10::Allocator *inner = nullptr;
+
+    void copy_data(void *to, const void *from, std::size_t count) const override
+    {
+        inner->copy_data(to, from, count);
+    }
+    bool is_simple_data_ptr(const c10::DataPtr &data) const override
+    {
+        return inner->is_simple_data_ptr(data);
+    }
+
+  protected:
+    INLINED c10::DataPtr allocate_inner(size_t bytes)
+    {
+        try {
+            return inner->allocate(bytes);
+        } catch (...) {
+            report_failure(bytes);
+            throw;
+        }
+    }
+};
+
+// For sessions that do not record memory: blocks belong to torch's allocator alone.
+class FailureWatch final : public WrappingAllocator
+{
+  public:
+    c10::DataPtr allocate(size_t bytes) override
+    {
+        return allocate_inner(bytes);
+    }
+    c10::DeleterFnPtr raw_deleter() const override
+    {
+        return inner->raw_deleter();
+    }
+};
+
+// Records memory. Blocks that it allocated are returned to it long after a capture.
+class WatchedAllocator final : public WrappingAllocator
+{
+  public:
     c10::DeleterFnPtr inner_deleter = nullptr;
 
     c10::DataPtr allocate(size_t bytes) override
@@ -199,33 +246,13 @@ class WatchedAllocator final : public c10::Allocator
     {
         return &release;
     }
-    void copy_data(void *to, const void *from, std::size_t count) const override
-    {
-        inner->copy_data(to, from, count);
-    }
-    bool is_simple_data_ptr(const c10::DataPtr &data) const override
-    {
-        return inner->is_simple_data_ptr(data);
-    }
-
   private:
-    INLINED c10::DataPtr allocate_inner(size_t bytes)
-    {
-        try {
-            return inner->allocate(bytes);
-        } catch (...) {
-            record_memory(nullptr, static_cast<int64_t>(bytes), true);
-            if (api->out_of_memory)
-                api->out_of_memory(static_cast<int64_t>(bytes),
-                                   static_cast<int>(c10::DeviceType::CPU), -1);
-            throw;
-        }
-    }
     // Passes the block on to torch's deleter, whose context is also the block's address.
     static void release(void *block);
 };
 
 WatchedAllocator *watched;
+FailureWatch *failure_watch;
 
 HOT void WatchedAllocator::release(void *block)
 {
@@ -262,10 +289,24 @@ const char *watch_memory()
     return set_cpu_allocator(watched) ? nullptr : "torch rejected the observer's CPU allocator";
 }
 
+const char *watch_failures()
+{
+    c10::Allocator *present = c10::GetAllocator(c10::DeviceType::CPU);
+    if (!failure_watch || failure_watch->inner != present) {
+        failure_watch = new FailureWatch;
+        failure_watch->inner = present;
+    }
+    return set_cpu_allocator(failure_watch) ? nullptr
+                                            : "torch rejected the observer's CPU allocator";
+}
+
 void unwatch_memory()
 {
-    if (watched && c10::GetAllocator(c10::DeviceType::CPU) == watched)
+    c10::Allocator *present = c10::GetAllocator(c10::DeviceType::CPU);
+    if (watched && present == watched)
         set_cpu_allocator(watched->inner);
+    else if (failure_watch && present == failure_watch)
+        set_cpu_allocator(failure_watch->inner);
 }
 
 } // namespace

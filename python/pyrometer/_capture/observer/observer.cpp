@@ -74,6 +74,13 @@ EXPORT const char *pyro_observer_start(pyro_recorder_api *to, uint32_t flags)
     return reason;
 }
 
+// After pyro_observer_start(), for a session that does not record memory: reports allocations on the CPU
+// that fail. Returns NULL, or the reason why it cannot.
+EXPORT const char *pyro_observer_watch_failures()
+{
+    return watch_failures();
+}
+
 // Disables the op callback while the recorder rests; the allocator still tracks block sizes.
 EXPORT void pyro_observer_rest(int rests)
 {
