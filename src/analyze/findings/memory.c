@@ -3,6 +3,7 @@
 #include "base/containers/map.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,12 +114,19 @@ DETECTOR(allocation_retries)
     }
     pyro_map_free(&state_of_op);
     evidence->value = (double)(retries + failures);
-    pyro_evidence_say(evidence,
-                      "%" PRId64
-                      " op%s freed memory to make room for an allocation (%s of cudaFree "
-                      "in all); %" PRId64 " allocation%s failed",
-                      retries, PYRO_PLURAL(retries), pyro_evidence_time(evidence, total), failures,
-                      PYRO_PLURAL(failures));
+    char failed[64] = "";
+    if (failures)
+        snprintf(failed, sizeof failed, "%" PRId64 " allocation%s failed", failures,
+                 PYRO_PLURAL(failures));
+    if (failures && !retries)
+        pyro_evidence_say(evidence, "%s", failed);
+    else
+        pyro_evidence_say(evidence,
+                          "%" PRId64
+                          " op%s freed memory to make room for an allocation (%s of cudaFree "
+                          "in all)%s%s",
+                          retries, PYRO_PLURAL(retries), pyro_evidence_time(evidence, total),
+                          failures ? "; " : "", failed);
     return true;
 }
 

@@ -194,8 +194,9 @@ static int finish_memory(void *data, pyro_analysis_context *context)
     if (status == PYRO_OK)
         status = pyro_memory_find_holders(state, context);
     if (status == PYRO_OK && state->out_of_memory)
-        status = pyro_context_note(context, "memory ran out %lld times",
-                                   (long long)state->out_of_memory);
+        status = pyro_context_note(context, "memory ran out %lld time%s",
+                                   (long long)state->out_of_memory,
+                                   state->out_of_memory == 1 ? "" : "s");
     for (size_t i = 0; i < state->device_count; i++)
         rows[i] = state->devices[i].row;
     context->result->memory = rows;

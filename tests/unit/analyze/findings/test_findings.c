@@ -326,6 +326,40 @@ static pyro_analysis *analyze_text(const char *events, const pyro_analysis_optio
     return analysis;
 }
 
+/* Each sentence says only what happened. */
+static void test_allocations_that_failed(void **state)
+{
+    (void)state;
+#define FAILURE(time) \
+    "{\"ph\":\"i\",\"s\":\"t\",\"cat\":\"cpu_instant_event\",\"name\":\"[OutOfMemory]\",\"pid\":1," \
+    "\"tid\":1,\"ts\":" time ",\"args\":{\"Device Type\":1,\"Device Id\":0,\"Bytes\":4096," \
+    "\"Total Allocated\":8192,\"Total Reserved\":8192}}"
+    static const struct {
+        const char *events, *evidence, *note;
+    } cases[] = {{FAILURE("5"), "1 allocation failed; threshold 1", "memory ran out 1 time"},
+                 {FAILURE("5") "," FAILURE("6"), "2 allocations failed; threshold 1",
+                  "memory ran out 2 times"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pyro_trace *trace;
+        char events[2048];
+        snprintf(events, sizeof events,
+                 "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":10,"
+                 "\"dur\":50,\"args\":{\"device\":0,\"stream\":7}},%s",
+                 cases[i].events);
+        pyro_analysis *analysis = analyze_text(events, NULL, &trace);
+        const pyro_finding *found = find(analysis, "allocation-retries");
+        assert_non_null(found);
+        assert_string_equal(found->evidence, cases[i].evidence);
+        bool is_noted = false;
+        for (size_t k = 0; k < analysis->note_count; k++)
+            is_noted |= strcmp(analysis->notes[k], cases[i].note) == 0;
+        assert_true(is_noted);
+        pyro_analysis_free(analysis);
+        pyro_trace_close(trace);
+    }
+#undef FAILURE
+}
+
 static void test_ignored(void **state)
 {
     (void)state;
@@ -522,6 +556,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_most_gain_comes_first),
     cmocka_unit_test(test_severity),
     cmocka_unit_test(test_unknown_chip),
+    cmocka_unit_test(test_allocations_that_failed),
     cmocka_unit_test(test_ignored),
     cmocka_unit_test(test_without_device),
     cmocka_unit_test(test_graphs_are_known),
