@@ -122,7 +122,7 @@ def quiet_options() -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _quiet_start() -> Iterator[None]:
+def quiet_start() -> Iterator[None]:
     """Silences Kineto, which from torch 2.13 on writes two lines to standard error per profile. It
     reads its log level once, when the first profile of the process starts."""
     name = "KINETO_LOG_LEVEL"
@@ -150,7 +150,7 @@ def start(options: dict[str, Any], *, is_pass: bool, is_warmup: bool = False) ->
             raise Busy("torch.profiler was recording another pass, on another thread")
         if _has_other():
             raise Busy("the program's own torch.profiler was running")
-        with _own_call(), _quiet_start():
+        with _own_call(), quiet_start():
             profile = torch.profiler.profile(**options, **quiet_options())
             if is_warmup:
                 profile.prepare_trace()

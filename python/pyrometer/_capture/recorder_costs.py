@@ -7,6 +7,7 @@ counts, and the faster rounds: other programs make a round slower, never faster.
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
 import statistics
@@ -16,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pyrometer import _core
-from pyrometer._capture import block
+from pyrometer._capture import block, kineto
 
 ROUNDS = 7
 STEPS = 3
@@ -70,9 +71,12 @@ def _measure(
     bare, recorded = [], []
     for _ in range(ROUNDS):
         bare.append(_time_ns(step))
-        with torch.profiler.profile(
-            activities=[torch.profiler.ProfilerActivity.CPU], **options
-        ) as profiler:
+        with contextlib.ExitStack() as stack:
+            profiler = torch.profiler.profile(
+                activities=[torch.profiler.ProfilerActivity.CPU], **options
+            )
+            with kineto.quiet_start():
+                stack.enter_context(profiler)
             step()  # the first one finds the recorder's memory new
             recorded.append(_time_ns(step))
     return _typical_ns(recorded) - _typical_ns(bare), _count_events(profiler)

@@ -303,6 +303,7 @@ def test_doctor_reports_a_compiler_without_an_observer(
 def calibrated(tmp_path):
     done = run_tool("doctor", "--calibrate", folder=tmp_path, XDG_DATA_HOME=str(tmp_path))
     assert done.returncode == 0, done.stderr
+    assert "USDT" not in done.stderr and "profiler_start" not in done.stderr
     return tmp_path
 
 
