@@ -1,7 +1,6 @@
 /* pyrometer run, pyrometer python: start a program with capturing switched on. Python replaces this
  * process, so that signals, terminal and exit code are those of the program. */
 #include "base/error.h"
-#include "base/text/units.h"
 #include "cli/command.h"
 #include "cli/common.h"
 #include "cli/help.h"
@@ -224,10 +223,12 @@ static bool set_recording(const run_values *values, int argc, char **argv)
     char *path, *whole;
     uint64_t max_bytes = 0;
     bool done;
+    pyro_error error;
 
-    if (values->max_size && !pyro_parse_size(values->max_size, &max_bytes)) {
-        pyro_common_complain("--max-size: \"%.60s\" is not a size; write 500M or 2G",
-                             values->max_size);
+    pyro_error_clear(&error);
+    if (values->max_size &&
+        pyro_recorder_parse_size(&max_bytes, values->max_size, &error) != PYRO_OK) {
+        pyro_common_complain("--max-size: %s", error.message);
         return false;
     }
     if (!set_flight(values, max_bytes) || !set_metrics(values->metrics))
@@ -293,6 +294,12 @@ static bool set_folder(const char *folder)
 static bool set_gpu(int way, double sampling_s)
 {
     char text[32];
+
+    if (sampling_s > 0 && sampling_s < PYRO_GPU_SAMPLING_LEAST_S) {
+        pyro_common_complain("--gpu-sampling: %g is too small (at least %g, or 0 for no samples)",
+                             sampling_s, PYRO_GPU_SAMPLING_LEAST_S);
+        return false;
+    }
     snprintf(text, sizeof text, "%g", sampling_s);
     bool done = (way == 0 || setenv("PYROMETER_GPU", pyro_gpu_ways[way], 1) == 0) &&
                 (sampling_s < 0 || setenv("PYROMETER_GPU_SAMPLING", text, 1) == 0);

@@ -3,6 +3,7 @@
 
 #include <pyrometer/capture.h>
 #include <stddef.h>
+#include <unistd.h>
 
 #define PYTHON_OPTION \
     {.long_name = "python", \
@@ -43,7 +44,7 @@ const char *const pyro_gpu_ways[] = {"auto", "collector", "torch", "none", NULL}
      .maximum = 60, \
      .metavar = "SECONDS", \
      .help = "Interval between samples of the GPU's power, energy, clocks, temperature and use, " \
-             "by NVML; 0: no samples.", \
+             "by NVML, at least 0.001; 0: no samples.", \
      .default_text = "0.1"}
 
 #define HELP_OPTION \
@@ -53,11 +54,13 @@ const char *const pyro_gpu_ways[] = {"auto", "collector", "torch", "none", NULL}
      .offset = offsetof(run_values, help), \
      .help = "Show this help."}
 
+/* An amount, or what was meant to be one: a number, unless a program has this name. */
 static bool is_kept_amount(const char *text)
 {
     pyro_flight_options options = {0};
 
-    return pyro_flight_parse_keep(&options, text, NULL) == PYRO_OK;
+    return pyro_flight_parse_keep(&options, text, NULL) == PYRO_OK ||
+           (text[0] >= '0' && text[0] <= '9' && access(text, F_OK) != 0);
 }
 
 static const pyro_option file_options[] = {
@@ -86,17 +89,18 @@ static const pyro_option file_options[] = {
      .offset = offsetof(run_values, keep_last),
      .metavar = "AMOUNT",
      .is_value = is_kept_amount,
-     .help = "Keep only the last part of the run: a time or a number of steps (30s, 500ms, "
+     .help = "Keep only the last part of the run: a time or a number of steps (30s, 500ms, 2m, "
              "200steps), of at most --max-size (512M unless given). Without AMOUNT: as much as "
              "--max-size allows."},
     {.long_name = "on",
      .kind = PYRO_OPTION_STRING,
      .offset = offsetof(run_values, triggers),
      .metavar = "TRIGGERS",
-     .help = "Save the last part to a file of its own when something happens, and go on: "
-             "slow-step (more than twice the median; slow-step:1.5x, slow-step:250ms), oom, "
-             "exception, SIGUSR1, SIGUSR2, SIGHUP, SIGTERM, SIGINT, cuda-profiler; several are "
-             "separated by commas. Keeps 30s unless --keep-last is given."},
+     .help =
+         "Save the last part to a file of its own when something happens, and go on: "
+         "slow-step (more than twice the median; slow-step:1.5x, slow-step:250ms), oom, "
+         "exception, signal (SIGUSR2), SIGUSR1, SIGUSR2, SIGHUP, SIGTERM, SIGINT, "
+         "cuda-profiler; several are separated by commas. Keeps 30s unless --keep-last is given."},
     {.long_name = "max-files",
      .kind = PYRO_OPTION_INTEGER,
      .offset = offsetof(run_values, max_files),

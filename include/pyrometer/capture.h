@@ -23,7 +23,7 @@ typedef struct pyro_recorder pyro_recorder;
  * The flight recorder: a bounded recording of the last part of a long run, which is copied to a file
  * of its own when a trigger fires. These options begin as zeros; the functions below fill them in.
  */
-#define PYRO_FLIGHT_MOST_SIGNALS 4
+#define PYRO_FLIGHT_MOST_SIGNALS 5
 #define PYRO_FLIGHT_MOST_FILES 10                 /* per trigger, unless most_files is set */
 #define PYRO_FLIGHT_BYTES (UINT64_C(512) << 20)   /* of the recording, unless max_bytes is set */
 #define PYRO_FLIGHT_KEEP_NS INT64_C(30000000000)  /* unless an amount or keep_last is given */
@@ -46,7 +46,8 @@ PYRO_API int pyro_flight_parse_triggers(pyro_flight_options *out, const char *te
                                         pyro_error *error);
 /* Whether there is a trigger. */
 PYRO_API bool pyro_flight_is_on(const pyro_flight_options *options);
-/* Whether nothing is recorded outside of the program's windows: no trigger looks back. */
+/* Whether nothing is recorded outside of the program's windows: no trigger looks back, and no amount
+ * is kept. */
 PYRO_API bool pyro_flight_rests(const pyro_flight_options *options);
 
 typedef struct pyro_recorder_options {
@@ -133,6 +134,10 @@ typedef struct pyro_tensor_fields {
     uint64_t kind_mask; /* bits of the kind in its word */
     uint64_t odd_mask;  /* those that are set if sizes or device must be asked for elsewhere */
 } pyro_tensor_fields;
+
+/* Reads the size limit of a recording: "500M", "2G", "64000000". PYRO_ERROR_ARGUMENT: it is no size, or
+ * too small for a recording. */
+PYRO_API int pyro_recorder_parse_size(uint64_t *max_bytes, const char *text, pyro_error *error);
 
 /* Starts the session. PYRO_ERROR_ARGUMENT if one is running or an option is invalid, PYRO_ERROR_IO
  * if the file cannot be created. */
@@ -242,6 +247,8 @@ typedef struct pyro_gpu_sampling_status {
     bool is_instance;   /* a MIG instance: power, energy and clocks are of its whole GPU */
     bool from_driver;   /* CUDA says which device is which, not environment variables */
 } pyro_gpu_sampling_status;
+
+#define PYRO_GPU_SAMPLING_LEAST_S 0.001
 
 /* Samples every `interval_ns` (1 ms to 60 s; 0: every 100 ms), less often where a sample takes more
  * than a twentieth of that. Does nothing if it is on. */

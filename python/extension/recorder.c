@@ -43,6 +43,20 @@ static PyObject *recorder_start(PyObject *module, PyObject *args)
     Py_RETURN_NONE;
 }
 
+static PyObject *recorder_size(PyObject *module, PyObject *text)
+{
+    const char *given = PyUnicode_AsUTF8(text);
+    uint64_t max_bytes;
+    pyro_error error;
+
+    if (!given)
+        return NULL;
+    pyro_error_clear(&error);
+    int status = pyro_recorder_parse_size(&max_bytes, given, &error);
+    return status < 0 ? core_fail(PyModule_GetState(module), &error, status, 0)
+                      : PyLong_FromUnsignedLongLong(max_bytes);
+}
+
 /* Calls a function of the recorder that may wait. */
 static PyObject *call_recorder(PyObject *module, int (*call)(pyro_error *))
 {
@@ -328,6 +342,8 @@ static PyObject *recorder_rest(PyObject *module, PyObject *rests)
 static PyMethodDef capture_methods[] = {
     {"recorder_span", recorder_span, METH_VARARGS, span_doc},
     {"recorder_start", recorder_start, METH_VARARGS, start_doc},
+    {"recorder_size", recorder_size, METH_O,
+     "recorder_size(text) -> bytes: the size limit of a recording; raises ValueError."},
     {"recorder_stop", recorder_stop, METH_NOARGS, "Ends the session and waits for its passes."},
     {"recorder_wait", recorder_wait, METH_NOARGS, "Waits until all ended passes are on disk."},
     {"recorder_path", recorder_path, METH_NOARGS, "The recording of this process, or \"\"."},

@@ -28,6 +28,10 @@ int pyro_flight_parse_keep(pyro_flight_options *out, const char *text, pyro_erro
     if (pyro_parse_duration(text, &out->keep_ns) || parse_steps(text, &out->keep_steps))
         return PYRO_OK;
     out->keep_ns = out->keep_steps = 0;
+    char *end;
+    if (strtod(text, &end) == 0 && end != text)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "\"%.60s\" keeps nothing; write 30s, 500ms or \"200 steps\"", text);
     return pyro_fail(error, PYRO_ERROR_ARGUMENT,
                      "\"%.60s\" is neither a time nor a number of steps; write 30s, 500ms or "
                      "\"200 steps\"",
@@ -50,15 +54,13 @@ static bool parse_slow(pyro_flight_options *out, const char *text)
            out->slow_factor < 1e6;
 }
 
-static bool add_signal(pyro_flight_options *out, int signal)
+/* There is a place for every signal that can be a trigger. */
+static void add_signal(pyro_flight_options *out, int signal)
 {
-    for (size_t i = 0; i < PYRO_FLIGHT_MOST_SIGNALS; i++) {
-        if (out->signals[i] && out->signals[i] != signal)
-            continue;
-        out->signals[i] = signal;
-        return true;
-    }
-    return false;
+    size_t i = 0;
+    while (i + 1 < PYRO_FLIGHT_MOST_SIGNALS && out->signals[i] && out->signals[i] != signal)
+        i++;
+    out->signals[i] = signal;
 }
 
 static int add_trigger(pyro_flight_options *out, const char *word, pyro_error *error)
@@ -84,9 +86,8 @@ static int add_trigger(pyro_flight_options *out, const char *word, pyro_error *e
                          "unknown trigger \"%.60s\" (slow-step, oom, exception, signal, SIGUSR1, "
                          "SIGUSR2, SIGHUP, SIGTERM, SIGINT, cuda-profiler)",
                          word);
-    else if (!add_signal(out, signal))
-        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "at most %d signals can be triggers",
-                         PYRO_FLIGHT_MOST_SIGNALS);
+    else
+        add_signal(out, signal);
     return PYRO_OK;
 }
 
@@ -95,14 +96,17 @@ int pyro_flight_parse_triggers(pyro_flight_options *out, const char *text, pyro_
     int status = PYRO_OK;
     for (const char *at = text; status == PYRO_OK && *at;) {
         char word[80];
-        size_t length = strcspn(at, ",");
+        at += strspn(at, " ");
+        size_t whole = strcspn(at, ","), length = whole;
+        while (length && at[length - 1] == ' ')
+            length--;
         if (length >= sizeof word)
             return pyro_fail(error, PYRO_ERROR_ARGUMENT, "unknown trigger \"%.60s...\"", at);
         memcpy(word, at, length);
         word[length] = '\0';
         if (length)
             status = add_trigger(out, word, error);
-        at += length + (at[length] == ',');
+        at += whole + (at[whole] == ',');
     }
     if (status == PYRO_OK && !pyro_flight_is_on(out))
         status = pyro_fail(error, PYRO_ERROR_ARGUMENT, "no trigger is given");

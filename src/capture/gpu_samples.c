@@ -11,6 +11,8 @@
 _Static_assert((int)PYRO_GPU_SAMPLING_FAILED == (int)PYRO_SAMPLER_FAILED &&
                    (int)PYRO_GPU_SAMPLING_NO_DEVICE == (int)PYRO_SAMPLER_NO_DEVICE,
                "states of the sampler");
+_Static_assert(PYRO_SAMPLER_SHORTEST_NS == (int64_t)(PYRO_GPU_SAMPLING_LEAST_S * 1e9),
+               "the shortest interval of the sampler");
 
 static const struct {
     const char *counter, *series;

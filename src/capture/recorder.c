@@ -2,6 +2,7 @@
 #include "capture/session.h"
 
 #include "base/containers/buf.h"
+#include "base/text/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,18 +41,29 @@ static int prepare_process(pyro_error *error)
 }
 
 #define LEAST_CHUNKS 4
+#define LEAST_BYTES (PYRO_RECORDING_HEADER_BYTES + LEAST_CHUNKS * PYRO_RECORDING_CHUNK_BYTES)
+
+int pyro_recorder_parse_size(uint64_t *max_bytes, const char *text, pyro_error *error)
+{
+    if (!pyro_parse_size(text, max_bytes))
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT, "\"%.60s\" is not a size; write 500M or 2G",
+                         text);
+    if (*max_bytes < LEAST_BYTES)
+        return pyro_fail(error, PYRO_ERROR_ARGUMENT,
+                         "\"%.60s\" is too small; a recording needs at least %d bytes, such as 2M",
+                         text, LEAST_BYTES);
+    return PYRO_OK;
+}
 
 static int check_options(const char *path, const pyro_recorder_options *options, pyro_error *error)
 {
-    uint64_t least = PYRO_RECORDING_HEADER_BYTES + LEAST_CHUNKS * PYRO_RECORDING_CHUNK_BYTES;
     if (!options->temporary && (!path || !path[0]))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "a recording requires a file");
     if (path && strlen(path) + 32 > PATH_MAX)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "the path of the recording is too long");
-    if (options->max_bytes && options->max_bytes < least)
+    if (options->max_bytes && options->max_bytes < LEAST_BYTES)
         return pyro_fail(error, PYRO_ERROR_ARGUMENT,
-                         "the size limit of a recording must be at least %llu bytes",
-                         (unsigned long long)least);
+                         "the size limit of a recording must be at least %d bytes", LEAST_BYTES);
     if (options->temporary && pyro_flight_is_on(&options->flight))
         return pyro_fail(error, PYRO_ERROR_ARGUMENT, "triggers require a recording with a name");
     if (options->keep_last && !options->max_bytes && !options->flight.keep_ns &&

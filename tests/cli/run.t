@@ -46,8 +46,8 @@ train.pyro max_bytes=0,keep_last=0,stacks=1,shapes=1,outputs=1,memory=1,ops=1,ov
 <x>
 [7]
 
-$ cd $TMP; pyrometer run --python $TMP/python -q -f --max-size 1.5K --keep-last --no-stacks -m pkg.train a | tail -4
-train.pyro max_bytes=1536,keep_last=1,stacks=0,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=1,max_files=10,nvtx=0,unnamed=0
+$ cd $TMP; pyrometer run --python $TMP/python -q -f --max-size 1.5M --keep-last --no-stacks -m pkg.train a | tail -4
+train.pyro max_bytes=1572864,keep_last=1,stacks=0,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=1,max_files=10,nvtx=0,unnamed=0
 <-m>
 <pkg.train>
 <a>
@@ -78,7 +78,22 @@ $ pyrometer run --python $TMP/python --keep-last train.py
 pyrometer: --keep-last requires an amount, such as 30s, or --max-size
 [2]
 
-# An amount is taken only if it is one: the next word may be the program.
+$ cd $TMP; pyrometer run --python $TMP/python --keep-last 30 train.py
+pyrometer: --keep-last: "30" is neither a time nor a number of steps; write 30s, 500ms or "200 steps"
+[2]
+
+$ cd $TMP; pyrometer run --python $TMP/python --keep-last 0s train.py
+pyrometer: --keep-last: "0s" keeps nothing; write 30s, 500ms or "200 steps"
+[2]
+
+# An amount is taken only if it is one: the next word may be the program, whose name may begin with a digit.
+$ cd $TMP; touch 30; pyrometer run --python $TMP/python -f --max-size 2M --keep-last 30 x | tail -2; rm 30
+<30>
+<x>
+
+$ cd $TMP; pyrometer run --python $TMP/python -f --keep-last 2m --on "slow-step, oom" train.py | sed -n 2p
+train.pyro max_bytes=0,keep_last=1,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=0,max_files=10,nvtx=0,unnamed=0
+
 $ cd $TMP; pyrometer run --python $TMP/python -f --keep-last 30s --on slow-step:1.5x,oom,SIGUSR2 --max-files 3 --nvtx train.py | sed -n 2p
 train.pyro max_bytes=0,keep_last=1,stacks=1,shapes=1,outputs=1,memory=1,ops=1,overwrite=1,quiet=0,max_files=3,nvtx=1,unnamed=0
 
@@ -96,6 +111,14 @@ pyrometer: --on: unknown trigger "sometimes" (slow-step, oom, exception, signal,
 
 $ pyrometer run --python $TMP/python --max-size much train.py
 pyrometer: --max-size: "much" is not a size; write 500M or 2G
+[2]
+
+$ pyrometer run --python $TMP/python --max-size 1M --on oom train.py
+pyrometer: --max-size: "1M" is too small; a recording needs at least 1052672 bytes, such as 2M
+[2]
+
+$ cd $TMP; pyrometer run --python $TMP/python -f --gpu-sampling 1e-5 train.py
+pyrometer: --gpu-sampling: 1e-05 is too small (at least 0.001, or 0 for no samples)
 [2]
 
 $ SAYS_VERSION=0.0.1 pyrometer run --python $TMP/python train.py

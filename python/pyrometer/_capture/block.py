@@ -33,7 +33,7 @@ def capture(
     with_stack: bool = True,
     ops: bool = True,
     storages: bool = False,
-    max_size: int | None = None,
+    max_size: int | str | None = None,
     keep_last: bool | str | float = False,
     on: str | Sequence[str] | None = None,
     max_files: int = MAX_FILES,
@@ -58,15 +58,15 @@ def capture(
         with_stack: record the Python stacks of ops.
         ops: False records layers only.
         storages: record which tensors go from op to op, for graph() and `pyrometer graph`.
-        max_size: stop recording at this many bytes.
+        max_size: stop recording at this size, in bytes or as a text ("500M", "2G").
         keep_last: True: at max_size drop the oldest part instead of stopping. A time or a number of
-            steps ("30s", "500ms", "200 steps"; a number is seconds): keep only that much, and at
+            steps ("30s", "2m", "200 steps"; a number is seconds): keep only that much, and at
             most max_size, by default 512 MiB.
         on: triggers that save the last part to a file of its own, beside `path`, while recording
             goes on: "slow-step" (more than twice the median; "slow-step:1.5x", "slow-step:250ms"),
             "oom", "exception", "signal" (SIGUSR2; or "SIGUSR1", ...), "cuda-profiler". Keeps 30 s
             unless keep_last says otherwise. run.pyro gives run.slow-step-1.pyro.
-        max_files: files per trigger.
+        max_files: files per trigger, at most 9999.
         overwrite: False raises ValueError if the file exists.
         gpu: how kernels are recorded: "collector" by CUPTI into the recording; "torch" by
             torch.profiler into FILE.devices.json; "none". Default "auto", or PYROMETER_GPU: the
@@ -74,12 +74,13 @@ def capture(
         nvtx: make every call of a layer an NVTX range, and the block a range of the CUDA profiler,
             for nsys.
         gpu_sampling: seconds between samples of the GPU's power, energy, clocks, temperature and
-            use; 0 for none. Default 0.1, or PYROMETER_GPU_SAMPLING.
+            use, from 0.001 to 60; 0 for none. Default 0.1, or PYROMETER_GPU_SAMPLING.
 
     Raises:
         Error: capturing does not work in this version of Python.
         ModuleNotFoundError: torch is not installed.
-        ValueError: keep_last, on or gpu is invalid, or triggers have no path.
+        ValueError: the value of an argument is invalid, or triggers have no path.
+        TypeError: an argument is of another type.
 
     Raises, at the start of the block:
         Error: a recording is already running, or the file cannot be created.
@@ -96,7 +97,8 @@ def capture(
     _core.flight_options(keep, triggers)  # raises ValueError
     if triggers is not None and path is None:
         raise ValueError("triggers need a path: the names of their files are derived from it")
-    if keep_last is True and not max_size and triggers is None:
+    max_bytes = flight.size_limit(max_size)
+    if keep_last is True and not max_bytes and triggers is None:
         raise ValueError("keep_last requires a size limit: set max_size, or a time such as '30s'")
     flags = observers.flags(
         ops=ops,
@@ -112,14 +114,14 @@ def capture(
     return Capture(
         path,
         flags,
-        max_size or 0,
+        max_bytes,
         keep_last is True,
         overwrite,
         gpu,
         gpu_sampling,
         keep=keep,
         triggers=triggers,
-        max_files=max_files,
+        max_files=flight.files_limit(max_files),
         nvtx=nvtx,
     )
 

@@ -4,10 +4,12 @@ of the CUDA profiler. The library writes the files; this reports them."""
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import sys
 import threading
 import traceback
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from pyrometer import _core, _env
@@ -20,19 +22,54 @@ if TYPE_CHECKING:
     from pyrometer._capture.settings import Settings
 
 LONGEST_MESSAGE = 200
+MOST_FILES = 9999  # per trigger
 
 
 def keep_text(keep_last: bool | str | float) -> str | None:
     """The text that the library reads; None for a limit by size only."""
     if isinstance(keep_last, bool):
         return None
-    return keep_last if isinstance(keep_last, str) else f"{keep_last:f}s"
+    if isinstance(keep_last, str):
+        return keep_last
+    try:
+        return f"{keep_last:f}s"
+    except TypeError:
+        raise TypeError(
+            'keep_last must be True, seconds, or a text such as "30s" or "200 steps", not '
+            f"{keep_last!r}"
+        ) from None
 
 
 def trigger_text(on: str | Sequence[str] | None) -> str | None:
-    if on is None:
-        return None
-    return on if isinstance(on, str) else ",".join(on)
+    if on is None or isinstance(on, str):
+        return on
+    words = list(on) if isinstance(on, Iterable) else [None]
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError(f'on must be a trigger such as "slow-step", or a list of them, not {on!r}')
+    return ",".join(words)
+
+
+def size_limit(max_size: int | str | None) -> int:
+    """Bytes; 0: no limit."""
+    if max_size is None:
+        return 0
+    if not isinstance(max_size, str):
+        try:
+            max_size = operator.index(max_size)
+        except TypeError:
+            raise TypeError(
+                f'max_size must be bytes or a text such as "500M", not {max_size!r}'
+            ) from None
+    try:
+        return _core.recorder_size(str(max_size)) if max_size else 0
+    except ValueError as error:
+        raise ValueError(f"max_size: {error}") from None
+
+
+def files_limit(max_files: int) -> int:
+    if not isinstance(max_files, int) or not 1 <= max_files <= MOST_FILES:
+        raise ValueError(f"max_files must be a number from 1 to {MOST_FILES}, not {max_files!r}")
+    return max_files
 
 
 class Flight:

@@ -15,30 +15,35 @@ if TYPE_CHECKING:
     from pyrometer._capture.settings import Settings
 
 USUAL_INTERVAL_S = 0.1
+SHORTEST_INTERVAL_S = 0.001
 LONGEST_INTERVAL_S = 60
 _OFF = ("0", "off", "none", "no", "false")
 _said: set[str] = set()
 
 
-def interval(wanted: float | None) -> float:
+def interval(wanted: Any) -> float:
     """Seconds between samples: as wanted, else as PYROMETER_GPU_SAMPLING says; 0: no samples."""
     name, given = "gpu_sampling", wanted
     if wanted is None:
         name, text = "PYROMETER_GPU_SAMPLING", os.environ.get("PYROMETER_GPU_SAMPLING", "").strip()
         if text.lower() in _OFF:
             return 0.0
-        given = _number(text) if text else USUAL_INTERVAL_S
-    if given is None or not 0 <= given <= LONGEST_INTERVAL_S:
+        given = text or USUAL_INTERVAL_S
+    seconds = _number(given)
+    if seconds is None or not (
+        seconds == 0 or SHORTEST_INTERVAL_S <= seconds <= LONGEST_INTERVAL_S
+    ):
         raise ValueError(
-            f"{name} must be seconds between samples, at most {LONGEST_INTERVAL_S}, or 0 for none"
+            f"{name} must be seconds between samples, from {SHORTEST_INTERVAL_S} to "
+            f"{LONGEST_INTERVAL_S}, or 0 for none, not {given!r}"
         )
-    return float(given)
+    return seconds
 
 
-def _number(text: str) -> float | None:
+def _number(given: Any) -> float | None:
     try:
-        return float(text)
-    except ValueError:
+        return float(given)
+    except (TypeError, ValueError, OverflowError):
         return None
 
 

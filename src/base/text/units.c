@@ -137,7 +137,8 @@ bool pyro_parse_duration(const char *text, int64_t *duration_ns)
     static const struct {
         const char *name;
         double ns;
-    } units[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {"min", 6e10}, {"h", 3.6e12}};
+    } units[] = {{"ns", 1},   {"us", 1e3},   {"ms", 1e6},  {"s", 1e9},
+                 {"m", 6e10}, {"min", 6e10}, {"h", 3.6e12}};
     const double longest_ns = 3.2e16;
     char *end;
 

@@ -22,7 +22,7 @@ char *pyro_format_exact(char text[PYRO_UNIT_TEXT], int64_t value);
 /* part / whole: "85.2%", "<0.1%", "-" if whole is 0. */
 char *pyro_format_share(char text[PYRO_UNIT_TEXT], double part, double whole);
 
-/* "30s", "1.5 ms", "250us", "2min", "1h": a whole text; false without a unit or beyond a year. */
+/* "30s", "1.5 ms", "250us", "2m" or "2min", "1h": a whole text; false without a unit or beyond a year. */
 bool pyro_parse_duration(const char *text, int64_t *duration_ns);
 /* "500M", "2G", "64KiB", "1000000": bytes; K, M, G and T are powers of 1024. */
 bool pyro_parse_size(const char *text, uint64_t *bytes);

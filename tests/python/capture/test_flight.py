@@ -248,6 +248,17 @@ def scenarios(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flight")
     stubs = []
     for name in ("cupti_stub", "nvtx_stub"):
+        ({"keep_last": [30]}, "keep_last must be True, seconds, or a text"),
+        ({"keep_last": 0}, "keeps nothing"),
+        ({"max_size": "1M"}, 'max_size: "1M" is too small'),
+        ({"max_size": "much"}, 'max_size: "much" is not a size'),
+        ({"max_size": -1}, 'max_size: "-1" is not a size'),
+        ({"max_size": 1.5}, 'max_size must be bytes or a text such as "500M", not 1.5'),
+        ({"on": 5}, "on must be a trigger"),
+        ({"on": ["oom", 5]}, "on must be a trigger"),
+        ({"on": "oom", "max_files": 0}, "max_files must be a number from 1 to 9999, not 0"),
+        ({"on": "oom", "max_files": -1}, "max_files must be"),
+        ({"on": "oom", "max_files": "2"}, "max_files must be"),
         stubs.append(folder / f"lib{name}.so")
         flags = ["-shared", "-fPIC", "-D_GNU_SOURCE", "-o", str(stubs[-1])]
         source = str(STUBS / f"{name}.c")

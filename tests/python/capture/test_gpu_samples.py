@@ -87,7 +87,7 @@ def test_sampling_can_be_switched_off(found):
 def test_invalid_intervals(monkeypatch):
     import pyrometer
 
-    for wanted in (-1, 61):
+    for wanted in (-1, 61, 1e-5, float("nan"), "x", [1]):
         with pytest.raises(ValueError, match="gpu_sampling must be seconds"):
             pyrometer.capture(gpu_sampling=wanted)
     monkeypatch.setenv("PYROMETER_GPU_SAMPLING", "often")

@@ -112,52 +112,6 @@ static const char *trigger_text(const opened *one)
     return pyro_trace_note_text(one->trace, PYRO_PROPERTY_TRIGGER_TEXT);
 }
 
-static void test_options(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {
-        "",        "slow",        "slow-step:", "slow-step:2", "slow-step:0.5x", "slow-step:x",
-        "SIGKILL", "oom,sigusr1", "USR1"};
-    pyro_flight_options options = {0};
-    assert_int_equal(pyro_flight_parse_triggers(
-                         &options, "slow-step:1.5x,oom,exception,SIGUSR2,SIGTERM,signal", NULL),
-                     PYRO_OK);
-    assert_true(options.slow_factor == 1.5 && options.on_out_of_memory && options.on_exception);
-    assert_int_equal(options.signals[0], SIGUSR2);
-    assert_int_equal(options.signals[1], SIGTERM);
-    assert_int_equal(options.signals[2], 0);
-    assert_false(pyro_flight_rests(&options));
-    options = (pyro_flight_options){0};
-    assert_int_equal(pyro_flight_parse_triggers(&options, "slow-step:250ms", NULL), PYRO_OK);
-    assert_int_equal(options.slow_ns, 250000000);
-    options = (pyro_flight_options){0};
-    assert_int_equal(pyro_flight_parse_triggers(&options, "cuda-profiler", NULL), PYRO_OK);
-    assert_true(pyro_flight_rests(&options));
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        options = (pyro_flight_options){0};
-        if (pyro_flight_parse_triggers(&options, bad[i], NULL) == PYRO_OK)
-            fail_msg("%s is no trigger", bad[i]);
-    }
-}
-
-static void test_amounts_to_keep(void **state)
-{
-    (void)state;
-    static const char *const bad[] = {"",        "30",           "s",        "-1s", "0s", "1e9h",
-                                      "0 steps", "200001 steps", "3 stepss", "1d"};
-    pyro_flight_options options = {0};
-    assert_int_equal(pyro_flight_parse_keep(&options, "30s", NULL), PYRO_OK);
-    assert_int_equal(options.keep_ns, 30000000000);
-    assert_int_equal(pyro_flight_parse_keep(&options, "1.5 ms", NULL), PYRO_OK);
-    assert_int_equal(options.keep_ns, 1500000);
-    assert_int_equal(pyro_flight_parse_keep(&options, "200 steps", NULL), PYRO_OK);
-    assert_int_equal(options.keep_ns, 0);
-    assert_int_equal(options.keep_steps, 200);
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        if (pyro_flight_parse_keep(&options, bad[i], NULL) == PYRO_OK)
-            fail_msg("%s is no amount", bad[i]);
-}
-
 /* Forwards of the usual time, except for one. */
 static void run_forwards(uint32_t module, int count, int slow, double factor)
 {
@@ -587,8 +541,6 @@ static void test_window_of_the_program(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_options),
-    cmocka_unit_test(test_amounts_to_keep),
     cmocka_unit_test_teardown(test_slow_step, remove_files),
     cmocka_unit_test_teardown(test_much_slower_steps_are_saved_too, remove_files),
     cmocka_unit_test_teardown(test_a_slow_step_is_in_its_file, remove_files),

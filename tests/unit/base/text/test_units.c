@@ -148,8 +148,9 @@ static void test_parsed_durations(void **state)
     expect_parsed("250us", 250000);
     expect_parsed("7ns", 7);
     expect_parsed("2min", 120000000000);
+    expect_parsed("2m", 120000000000);
     expect_parsed("1h", 3600000000000);
-    static const char *const bad[] = {"", "s", "30", "30 S", "-1s", "0s", "1e9h", "nan s", "5 m"};
+    static const char *const bad[] = {"", "s", "30", "30 S", "-1s", "0s", "1e9h", "nan s", "5 d"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         expect_parsed(bad[i], 0);
 }
