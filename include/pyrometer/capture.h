@@ -310,6 +310,9 @@ PYRO_API void pyro_flight_forward(uint32_t module, uint64_t inputs, uint64_t beg
                                   uint64_t end_raw);
 /* The program calls cudaProfilerStart (true) or cudaProfilerStop. */
 PYRO_API void pyro_flight_window(bool begins);
+/* The program has installed a handler of a signal: one that is a trigger remains one. Without this
+ * call the recorder notices the new handler within a fifth of a second. */
+PYRO_API void pyro_flight_handlers_changed(void);
 
 /* Called by the writing thread, without locks, when a file is written or `error` says why not. */
 typedef void (*pyro_flight_saved_fn)(const char *path, const char *text, const pyro_error *error);

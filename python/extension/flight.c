@@ -34,11 +34,13 @@ static PyObject *flight_options(PyObject *module, PyObject *args)
         core_parse_flight(module, &options, keep, triggers))
         return NULL;
     return Py_BuildValue(
-        "{s:O,s:O,s:O,s:O,s:O}", "rests", pyro_flight_rests(&options) ? Py_True : Py_False, "steps",
+        "{s:O,s:O,s:O,s:O,s:O,s:O}", "rests", pyro_flight_rests(&options) ? Py_True : Py_False,
+        "steps",
         options.slow_factor > 0 || options.slow_ns || options.keep_steps ? Py_True : Py_False,
         "oom", options.on_out_of_memory ? Py_True : Py_False, "exception",
         options.on_exception ? Py_True : Py_False, "cuda_profiler",
-        options.on_cuda_profiler ? Py_True : Py_False);
+        options.on_cuda_profiler ? Py_True : Py_False, "signals",
+        options.signals[0] ? Py_True : Py_False);
 }
 
 /* On the thread that writes files. */
@@ -100,6 +102,16 @@ static PyObject *flight_wait(PyObject *module, PyObject *unused)
     (void)unused;
     Py_BEGIN_ALLOW_THREADS
     pyro_flight_wait();
+    Py_END_ALLOW_THREADS
+    Py_RETURN_NONE;
+}
+
+static PyObject *flight_handlers_changed(PyObject *module, PyObject *unused)
+{
+    (void)module;
+    (void)unused;
+    Py_BEGIN_ALLOW_THREADS
+    pyro_flight_handlers_changed();
     Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
@@ -189,6 +201,8 @@ static PyMethodDef methods[] = {
     {"flight_options", flight_options, METH_VARARGS, options_doc},
     {"flight_trigger", flight_trigger, METH_VARARGS, trigger_doc},
     {"flight_wait", flight_wait, METH_NOARGS, "Waits until the files of all triggers are written."},
+    {"flight_handlers_changed", flight_handlers_changed, METH_NOARGS,
+     "The program has installed a handler of a signal, which may be a trigger."},
     {"flight_window", flight_window, METH_O, "flight_window(begins): cudaProfilerStart or Stop."},
     {"flight_status", flight_status, METH_NOARGS, "Files, skipped triggers and steps, as a dict."},
     {"set_flight_saved", set_flight_saved, METH_O,

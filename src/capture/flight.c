@@ -180,7 +180,6 @@ static void wait_for_work(const pyro_flight *flight)
     uint64_t count;
     if (poll(&one, 1, LOOK_MS) > 0 && read(flight->wake_fd, &count, sizeof count) < 0)
         errno = 0;
-    pyro_flight_signals_renew();
 }
 
 static void *write_files(void *argument)
@@ -208,6 +207,7 @@ static void *write_files(void *argument)
             pthread_mutex_unlock(&session->lock);
             wait_for_work(flight);
             pthread_mutex_lock(&session->lock);
+            pyro_flight_signals_renew();
         }
     }
     pthread_mutex_unlock(&session->lock);
@@ -294,8 +294,19 @@ void pyro_flight_end(pyro_session *session)
     wake(flight);
     pthread_mutex_unlock(&session->lock);
     pthread_join(flight->thread, NULL);
+    pthread_mutex_lock(&session->lock);
     flight->has_thread = false;
     pyro_flight_signals_end();
+    pthread_mutex_unlock(&session->lock);
+}
+
+void pyro_flight_handlers_changed(void)
+{
+    pyro_session *session = &pyro_the_session;
+    pthread_mutex_lock(&session->lock);
+    if (session->is_running && !session->is_forked && session->flight.has_thread)
+        pyro_flight_signals_renew();
+    pthread_mutex_unlock(&session->lock);
 }
 
 void pyro_flight_look(pyro_flight_status *status)

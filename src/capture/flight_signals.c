@@ -1,7 +1,7 @@
 /*
  * Signals as triggers. The handler runs in front of the program's own, which it calls afterwards, so
  * that the program sees its signals as before. A program may install its handler later: the recorder
- * looks several times per second and puts its own in front again.
+ * puts its own in front again when it is told so, and looks several times per second.
  */
 #include "capture/session.h"
 
@@ -34,6 +34,7 @@ static const struct {
              {"SIGINT", SIGINT, true}};
 
 #define KNOWN (sizeof known / sizeof *known)
+_Static_assert(KNOWN == PYRO_FLIGHT_MOST_SIGNALS, "all signals together can be triggers");
 
 const char *pyro_flight_signal_name(int signal)
 {

@@ -200,7 +200,8 @@ int pyro_flight_save(pyro_session *session, const pyro_flight_job *job, const ch
                      pyro_error *error);
 /* flight_signals.c */
 void pyro_flight_signals_begin(const int *signals, size_t count, int wake_fd);
-void pyro_flight_signals_renew(void); /* the program may have replaced a handler */
+/* With `lock`: the program may have replaced a handler. */
+void pyro_flight_signals_renew(void);
 int pyro_flight_signals_take(void); /* a signal that arrived; 0: none */
 void pyro_flight_signal_done(int signal); /* its file is written: ends the process if it must */
 void pyro_flight_signals_end(void);

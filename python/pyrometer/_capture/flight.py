@@ -4,8 +4,10 @@ of the CUDA profiler. The library writes the files; this reports them."""
 from __future__ import annotations
 
 import contextlib
+import functools
 import operator
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -72,6 +74,28 @@ def files_limit(max_files: int) -> int:
     return max_files
 
 
+class _SignalHandlers:
+    """Tells the library of handlers that the program installs, so that no signal is missed. They
+    stay the program's own: the library's runs in front of them, below Python."""
+
+    def __init__(self) -> None:
+        original = signal.signal
+
+        @functools.wraps(original)
+        def install(*args: Any, **kwargs: Any) -> Any:
+            before = original(*args, **kwargs)
+            _core.flight_handlers_changed()
+            return before
+
+        self._original: Any = original
+        self._install: Any = install
+        signal.signal = install
+
+    def stop(self) -> None:
+        if signal.signal is self._install:  # else the program has wrapped it, and ours does nothing
+            signal.signal = self._original
+
+
 class Flight:
     """The triggers of one session."""
 
@@ -81,6 +105,7 @@ class Flight:
         self._is_quiet = settings.quiet
         self._hook: Any = None
         self._window: cuda_profiler.Watch | None = None
+        self._handlers: _SignalHandlers | None = None
         self._earlier = _last_exception()
         self._reported: BaseException | None = None
         self._excepthook, self._thread_hook = sys.excepthook, threading.excepthook
@@ -93,6 +118,8 @@ class Flight:
             threading.excepthook = self._on_uncaught_in_thread
         if self._options["cuda_profiler"]:
             self._watch_windows()
+        if self._options["signals"]:
+            self._handlers = _SignalHandlers()
 
     def _watch_windows(self) -> None:
         from pyrometer._capture import observer_build
@@ -146,6 +173,8 @@ class Flight:
             sys.excepthook = self._excepthook
         if threading.excepthook == self._on_uncaught_in_thread:
             threading.excepthook = self._thread_hook
+        if self._handlers is not None:
+            self._handlers.stop()
         if self._hook is not None:
             self._hook.remove()
         if self._window is not None:

@@ -164,6 +164,38 @@ def test_signals_reach_the_program_too(tmp_path):
         signal.signal(signal.SIGUSR1, before)
 
 
+@pytest.mark.parametrize("wraps_again", [False, True])
+def test_a_handler_that_was_just_installed(tmp_path, monkeypatch, wraps_again):
+    seen, installed = [], signal.signal
+    before = signal.getsignal(signal.SIGUSR2)
+
+    def handler(*_):
+        seen.append(1)
+
+    try:
+        with pyrometer.capture(tmp_path / "run.pyro", on=["signal"]) as c:
+            Net()(torch.ones(1, 64))
+            with pytest.raises(TypeError):
+                signal.signal(signal.SIGUSR2, "not a handler")
+            for count in range(1, 4):
+                signal.signal(signal.SIGUSR2, handler)
+                assert signal.getsignal(signal.SIGUSR2) is handler
+                os.kill(os.getpid(), signal.SIGUSR2)  # within the recorder's 200 ms
+                while len(c.saved_files) < count:
+                    time.sleep(0.01)
+            ours = signal.signal
+            if wraps_again:
+                monkeypatch.setattr(signal, "signal", lambda *args: ours(*args))
+        assert seen == [1, 1, 1] and names(c) == [f"run.SIGUSR2-{n}.pyro" for n in (1, 2, 3)]
+        assert (signal.signal is installed) != wraps_again
+        assert signal.signal(signal.SIGUSR2, handler) is handler
+        os.kill(os.getpid(), signal.SIGUSR2)
+        assert len(seen) == 4
+    finally:
+        monkeypatch.undo()
+        signal.signal(signal.SIGUSR2, before)
+
+
 def test_memory_stays_flat_over_many_steps(tmp_path):
     model = Net()
     with pyrometer.capture(

@@ -431,6 +431,31 @@ static void test_signals(void **state)
     assert_true(present.sa_handler == SIG_DFL);
 }
 
+/* A signal that arrives right after the program has installed its handler fires the trigger too. */
+static void test_a_changed_handler(void **state)
+{
+    (void)state;
+    struct sigaction present;
+    pyro_flight_handlers_changed(); /* nothing runs */
+    start("10s", "SIGUSR1", RING);
+    record_op("aten::usual", -1);
+    own_signals = 0;
+    for (int number = 1; number <= 3; number++) {
+        signal(SIGUSR1, on_own_signal);
+        pyro_flight_handlers_changed();
+        raise(SIGUSR1);
+        assert_int_equal(own_signals, number);
+        wait_for_file(saved_as("SIGUSR1", number));
+    }
+    pyro_recorder_stop(NULL);
+    sigaction(SIGUSR1, NULL, &present);
+    assert_true(present.sa_handler == on_own_signal);
+    pyro_flight_handlers_changed();
+    sigaction(SIGUSR1, NULL, &present);
+    assert_true(present.sa_handler == on_own_signal);
+    signal(SIGUSR1, SIG_DFL);
+}
+
 /* A signal that ends the process still does, after the file is written. */
 static void test_deadly_signal(void **state)
 {
@@ -552,6 +577,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_teardown(test_bounded, remove_files),
     cmocka_unit_test_teardown(test_limit_of_files, remove_files),
     cmocka_unit_test_teardown(test_signals, remove_files),
+    cmocka_unit_test_teardown(test_a_changed_handler, remove_files),
     cmocka_unit_test_teardown(test_deadly_signal, remove_files),
     cmocka_unit_test_teardown(test_fork, remove_files),
     cmocka_unit_test_teardown(test_file_that_cannot_be_written, remove_files),
