@@ -87,10 +87,9 @@ class Collector:
             self._lose(status["reason"])
 
     def _lose(self, reason: str, later: str = "") -> None:
-        _env.say(
-            f"{later}kernels are not recorded: {reason} (details: pyrometer doctor; "
-            "--gpu torch tries torch.profiler)"
-        )
+        # torch.profiler takes no part in a recording of bounded size.
+        instead = "" if self._settings.is_bounded else "; --gpu torch tries torch.profiler"
+        _env.say(f"{later}kernels are not recorded: {reason} (details: pyrometer doctor{instead})")
         _core.recorder_property("missing", f"{later}kernels ({reason})")
 
     def _use_torch(self, reason: str) -> None:
@@ -151,6 +150,23 @@ class Collector:
             self._instead.stop()
         if self.is_on and self._process == os.getpid():
             self._finish()
+
+
+class NoKernels:
+    """Reports that kernels are not recorded once the program uses CUDA."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+        self._is_over = False
+        devices.when_cuda_is_used(self._begin)
+
+    def _begin(self) -> None:
+        if not self._is_over:
+            _env.say(f"kernels are not recorded: {self._reason}")
+            _core.recorder_property("missing", f"kernels ({self._reason})")
+
+    def stop(self) -> None:
+        self._is_over = True
 
 
 def _has_context(index: int) -> bool:

@@ -171,32 +171,32 @@ class Recording:
                 _env.say(f"wrote {_shown(path)} (Perfetto trace)")
 
     def _say_what_was_recorded(self) -> None:
-        path = _shown(self.given)
-        if os.environ.get("PYROMETER_ON"):
-            self._say_what_was_saved(path)
+        path, has_triggers = _shown(self.given), bool(os.environ.get("PYROMETER_ON"))
+        if has_triggers and self._say_what_was_saved():
             return
         if not self.parts and not _has_records(self.given):
             # A launcher: its child processes wrote separate files.
             children = _Children(self.given, self.begun)
-            said = children.summary() if children.paths else f"{path} is empty: no op was called"
-            _env.say(said)
+            _env.say(children.summary() if children.paths else _why_empty(path))
+            return
+        if has_triggers:
+            _env.say(f"no trigger fired; {path} has the end of the run")
             return
         more = f" and {self.parts} more parts after captured blocks" if self.parts else ""
         _env.say(
             f"recorded {path}{more}; next: pyrometer trace {path}, or pyrometer serve for a browser"
         )
 
-    def _say_what_was_saved(self, path: str) -> None:
+    def _say_what_was_saved(self) -> bool:
         from pyrometer._capture.session import session
 
         files = session.last_status.get("saved_files", [])
-        if not files:
-            _env.say(f"no trigger fired; {path} has the end of the run")
-            return
-        _env.say(
-            f"saved {len(files)} file{'s' * (len(files) > 1)}: {_list(files)}; "
-            f"next: pyrometer trace {_shown(files[0])}"
-        )
+        if files:
+            _env.say(
+                f"saved {len(files)} file{'s' * (len(files) > 1)}: {_list(files)}; "
+                f"next: pyrometer trace {_shown(files[0])}"
+            )
+        return bool(files)
 
 
 class _Children:
@@ -235,6 +235,21 @@ class _Children:
         if len(ranks) > 4 and len(alike) == len(ranks):
             return _shown(os.path.join(self.folder, prefix)) + "*.pyro"
         return " ".join(_shown(path) for path in ranks)
+
+
+def _why_empty(path: str) -> str:
+    from pyrometer import _core
+
+    get = os.environ.get
+    if _core.flight_options(get("PYROMETER_KEEP_LAST") or None, get("PYROMETER_ON") or None)[
+        "rests"
+    ]:
+        return (
+            "nothing was recorded: the program opened no window with cudaProfilerStart; call "
+            "torch.cuda.profiler.start() and stop() around what to record, or add --keep-last 30s "
+            "to record the end of the run too"
+        )
+    return f"{path} is empty: no op was called"
 
 
 def _list(paths: list[str]) -> str:

@@ -177,8 +177,7 @@ def _observe_devices(settings: Settings) -> Any:
     if way in ("auto", "collector"):
         return collector.Collector(settings, way == "auto" and not settings.is_bounded)
     if way == "torch" and settings.is_bounded:
-        _env.say("kernels are not recorded: torch.profiler would keep all of them in memory")
-        return None
+        return collector.NoKernels("torch.profiler would keep all of them in memory")
     if way == "torch" and not settings.temporary:
         with_memory = device_memory.is_left_to_torch(settings.flags)
         return devices.DeviceRecording(settings.path, with_memory, settings.warmup)

@@ -120,6 +120,7 @@ class Session:
         with contextlib.suppress(Error):
             _core.recorder_wait()  # failed passes have reported their errors themselves
         _core.recorder_stop()
+        self.last_status["running"] = False
         if flight is not None:
             flight.finish()
             self.last_status |= {"saved_files": flight.files, "skipped_triggers": skipped}

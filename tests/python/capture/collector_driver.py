@@ -196,6 +196,12 @@ def taken():
     return {"kernels": len(trace.kernels), "layers": len(trace.layers)}
 
 
+def taken_in_flight():
+    os.environ["PYRO_STUB_CUPTI"] = "taken"
+    trace = run_block(Net(), keep_last="30s").trace()
+    return {"kernels": len(trace.kernels), "layers": len(trace.layers)}
+
+
 def none():
     path = folder / "run.pyro"
     with pyrometer.capture(path, gpu="none"):
@@ -314,6 +320,7 @@ def main():
         model_graph,
         passes,
         taken,
+        taken_in_flight,
         none,
         other_profiler,
         examine,

@@ -107,6 +107,13 @@ def test_a_taken_subscriber_is_one_line_and_recording_goes_on(run):
     lines = [line for line in said.splitlines() if "kernels are not recorded" in line]
     assert len(lines) == 1
     assert "another profiler" in lines[0] and "doctor" in lines[0]
+    assert "--gpu torch" in lines[0]
+
+
+def test_a_recording_of_the_last_part_cannot_use_torch_profiler_instead(run):
+    found, said = run("taken_in_flight")
+    assert found["kernels"] == 0 and found["layers"] >= 2
+    assert "another profiler" in said and "doctor)" in said and "--gpu torch" not in said
 
 
 def test_without_kernels(run):

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 import pyrometer
-from pyrometer._testing import core, observer_build
+from pyrometer._testing import core, devices, observer_build
 
 HERE = pathlib.Path(__file__).resolve().parent
 STUBS = HERE.parents[1] / "unit" / "device"
@@ -227,13 +227,47 @@ def test_saving_by_hand_and_the_limit_of_files(tmp_path, capsys):
         ({"on": "slow"}, "unknown trigger"),
         ({"on": ["slow-step:fast"]}, "slow-step:1.5x"),
         ({"keep_last": True}, "max_size"),
+        ({"keep_last": [30]}, "keep_last must be True, seconds, or a text"),
+        ({"keep_last": 0}, "keeps nothing"),
+        ({"max_size": "1M"}, 'max_size: "1M" is too small'),
+        ({"max_size": "much"}, 'max_size: "much" is not a size'),
+        ({"max_size": -1}, 'max_size: "-1" is not a size'),
+        ({"max_size": 1.5}, 'max_size must be bytes or a text such as "500M", not 1.5'),
+        ({"on": 5}, "on must be a trigger"),
+        ({"on": ["oom", 5]}, "on must be a trigger"),
+        ({"on": "oom", "max_files": 0}, "max_files must be a number from 1 to 9999, not 0"),
+        ({"on": "oom", "max_files": -1}, "max_files must be"),
+        ({"on": "oom", "max_files": "2"}, "max_files must be"),
     ],
 )
 def test_refusals(tmp_path, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         pyrometer.capture(tmp_path / "run.pyro", **options)
     with pytest.raises(ValueError, match="need a path"):
         pyrometer.capture(on="oom")
+
+
+def test_sizes_as_texts_and_the_status_afterwards(tmp_path):
+    with pyrometer.capture(tmp_path / "run.pyro", max_size="2M", keep_last=True) as c:
+        Net()(torch.ones(1, 64))
+        assert core.recorder_status()["running"]
+    assert c.status["running"] is False and c.status["chunks"] > 0
+    assert c.trace().layers["calls"][0] == 1
+
+
+def test_torch_profiler_is_refused_once_cuda_is_used(tmp_path, monkeypatch, capsys):
+    waiting = []
+    monkeypatch.setattr(devices, "when_cuda_is_used", waiting.append)
+    options = {"keep_last": "30s", "gpu": "torch", "gpu_sampling": 0}
+    with pyrometer.capture(tmp_path / "cpu.pyro", **options):
+        Net()(torch.ones(1, 64))
+    (late,) = waiting
+    late()  # the recording is over
+    assert "kernels" not in capsys.readouterr().err
+    monkeypatch.setattr(devices, "when_cuda_is_used", lambda method: method())
+    with pyrometer.capture(tmp_path / "gpu.pyro", **options):
+        Net()(torch.ones(1, 64))
+    assert "kernels are not recorded: torch.profiler would keep" in capsys.readouterr().err
 
 
 def test_without_the_observer_layers_are_recorded(tmp_path, monkeypatch, capsys):
@@ -280,17 +314,6 @@ def scenarios(tmp_path_factory):
     folder = tmp_path_factory.mktemp("flight")
     stubs = []
     for name in ("cupti_stub", "nvtx_stub"):
-        ({"keep_last": [30]}, "keep_last must be True, seconds, or a text"),
-        ({"keep_last": 0}, "keeps nothing"),
-        ({"max_size": "1M"}, 'max_size: "1M" is too small'),
-        ({"max_size": "much"}, 'max_size: "much" is not a size'),
-        ({"max_size": -1}, 'max_size: "-1" is not a size'),
-        ({"max_size": 1.5}, 'max_size must be bytes or a text such as "500M", not 1.5'),
-        ({"on": 5}, "on must be a trigger"),
-        ({"on": ["oom", 5]}, "on must be a trigger"),
-        ({"on": "oom", "max_files": 0}, "max_files must be a number from 1 to 9999, not 0"),
-        ({"on": "oom", "max_files": -1}, "max_files must be"),
-        ({"on": "oom", "max_files": "2"}, "max_files must be"),
         stubs.append(folder / f"lib{name}.so")
         flags = ["-shared", "-fPIC", "-D_GNU_SOURCE", "-o", str(stubs[-1])]
         source = str(STUBS / f"{name}.c")
@@ -373,6 +396,40 @@ def test_windows_by_torch(tmp_path, monkeypatch):
     assert cudart.cudaProfilerStart.__name__ == "cudaProfilerStart"
 
 
+def run(folder, *options, program):
+    package = str(pathlib.Path(pyrometer.__file__).parents[1])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
+    (folder / "serve.py").write_text(program)
+    return subprocess.run(
+        [TOOL, "run", "--python", sys.executable, *options, "serve.py"],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=600,
+    )  # fmt: skip
+
+
+CALL = "import torch\ntorch.nn.Linear(2, 2)(torch.ones(1, 2))\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "program", "said"),
+    [
+        (["--on", "cuda-profiler"], CALL, "nothing was recorded: the program opened no window"),
+        (
+            ["--on", "cuda-profiler", "--keep-last", "30s"],
+            CALL,
+            "serve.pyro has the end of the run",
+        ),
+        (["--on", "oom"], "import torch\n", "serve.pyro is empty: no op was called"),
+    ],
+)
+def test_a_run_without_triggers(tmp_path, options, program, said):
+    done = run(tmp_path, *options, program=program)
+    assert done.returncode == 0 and said in done.stderr, done.stderr
+    assert ("the end of the run" in done.stderr.replace("record the end of the run", "")) == (
+        "the end" in said
+    )
+
+
 PROGRAM = """
 import time, torch
 from torch import nn
@@ -390,15 +447,8 @@ fail()
 
 
 def test_run(tmp_path):
-    (tmp_path / "serve.py").write_text(PROGRAM)
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    package = str(pathlib.Path(pyrometer.__file__).parents[1])
-    environment["PYTHONPATH"] = os.pathsep.join([package, environment.get("PYTHONPATH", "")])
-    done = subprocess.run(
-        [TOOL, "run", "--python", sys.executable, "--keep-last", "20s", "--on",
-         "slow-step:200x,oom,exception,SIGUSR2", "serve.py"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False, timeout=600,
-    )  # fmt: skip
+    triggers = "slow-step:200x, oom, exception, SIGUSR2"
+    done = run(tmp_path, "--keep-last", "20s", "--on", triggers, program=PROGRAM)
     assert done.returncode == 1 and "ValueError: mine" in done.stderr
     saved = sorted(path.name for path in tmp_path.glob("serve.*-*.pyro"))
     assert saved == ["serve.exception-1.pyro", "serve.slow-step-1.pyro"]
