@@ -1,6 +1,6 @@
 """What a sample of the GPU's power and clocks costs the process: processor time and file size.
 
-    PYTHONPATH=build/python python3 bench/gpu_samples.py [--interval 0.001] [--seconds 2]
+    .venv/bin/python bench/gpu_samples.py [--interval 0.001] [--seconds 2]
 
 With a GPU, the samples come from its driver. Without one, a stub of NVML (build/libnvml_stub.so)
 takes its place: then this is the cost of the sampler and of the records, without the driver's.
