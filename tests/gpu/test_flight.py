@@ -74,6 +74,39 @@ def test_out_of_memory(tmp_path):
     check("the program goes on", torch.ones(1, device="cuda").item() == 1 and len(kept) == 4)
 
 
+# torch.profiler keeps CUPTI after its first use.
+TAKEN = """
+import sys, torch, pyrometer
+model = torch.nn.Sequential(torch.nn.Linear(1024, 4096)).cuda()
+with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]):
+    model(torch.ones(8, 1024, device="cuda"))
+with pyrometer.capture(sys.argv[1], on="oom", gpu=sys.argv[2]) as c:
+    kept = [model(torch.ones(4096, 1024, device="cuda")) for _ in range(4)]
+    try:
+        torch.empty(1 << 42, device="cuda")
+    except torch.OutOfMemoryError:
+        print(*c.saved_files)
+"""
+
+
+def test_out_of_memory_without_kernels(tmp_path):
+    for way in ("collector", "torch", "none"):
+        path = tmp_path / f"{way}.pyro"
+        done = subprocess.run([sys.executable, "-c", TAKEN, str(path), way], cwd=tmp_path,
+                              capture_output=True, text=True, check=False)  # fmt: skip
+        files = list(tmp_path.glob(f"{way}.oom-*.pyro"))
+        check(f"{way}: one file", len(files) == 1, done.stdout + done.stderr[-300:])
+        trace = pyrometer.trace(files[0])
+        rows = [row for row in trace.memory if row["device"].startswith("cuda")]
+        failed = [row["failed_bytes"] for row in rows]
+        check(f"{way}: the failed allocation", failed == ([] if way == "none" else [4 << 42]),
+              f"{rows}; {trace.trigger_text}")  # fmt: skip
+        layers = {row["path"]: row["allocated_bytes"] for row in trace.layers}
+        wanted = 0 if way == "none" else 4 * 4096 * 4096 * 4
+        check(f"{way}: memory by layer", layers["0"] >= wanted, str(layers))
+        check(f"{way}: no kernels", not len(trace.kernels), str(len(trace.kernels)))
+
+
 def test_slow_step_with_kernels(tmp_path):
     model, slow = Net().cuda(), random.randint(15, 30)
     optimizer = torch.optim.AdamW(model.parameters())
