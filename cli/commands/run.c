@@ -295,9 +295,9 @@ static bool set_gpu(int way, double sampling_s)
 {
     char text[32];
 
-    if (sampling_s > 0 && sampling_s < PYRO_GPU_SAMPLING_LEAST_S) {
+    if (sampling_s > 0 && sampling_s < PYRO_GPU_SAMPLING_LEAST_NS / 1e9) {
         pyro_common_complain("--gpu-sampling: %g is too small (at least %g, or 0 for no samples)",
-                             sampling_s, PYRO_GPU_SAMPLING_LEAST_S);
+                             sampling_s, PYRO_GPU_SAMPLING_LEAST_NS / 1e9);
         return false;
     }
     snprintf(text, sizeof text, "%g", sampling_s);

@@ -248,7 +248,7 @@ typedef struct pyro_gpu_sampling_status {
     bool from_driver;   /* CUDA says which device is which, not environment variables */
 } pyro_gpu_sampling_status;
 
-#define PYRO_GPU_SAMPLING_LEAST_S 0.001
+#define PYRO_GPU_SAMPLING_LEAST_NS 1000000
 
 /* Samples every `interval_ns` (1 ms to 60 s; 0: every 100 ms), less often where a sample takes more
  * than a twentieth of that. Does nothing if it is on. */

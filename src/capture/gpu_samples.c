@@ -11,7 +11,7 @@
 _Static_assert((int)PYRO_GPU_SAMPLING_FAILED == (int)PYRO_SAMPLER_FAILED &&
                    (int)PYRO_GPU_SAMPLING_NO_DEVICE == (int)PYRO_SAMPLER_NO_DEVICE,
                "states of the sampler");
-_Static_assert(PYRO_SAMPLER_SHORTEST_NS == (int64_t)(PYRO_GPU_SAMPLING_LEAST_S * 1e9),
+_Static_assert(PYRO_SAMPLER_SHORTEST_NS == PYRO_GPU_SAMPLING_LEAST_NS,
                "the shortest interval of the sampler");
 
 static const struct {
