@@ -33,6 +33,7 @@ typedef struct op_row {
     int64_t unknown_flops; /* of types without a known peak */
     uint64_t dtypes; /* bits (1 << pyro_dtype) of first tensors */
     int64_t host_by_phase[PYRO_PHASE_COUNT], device_by_phase[PYRO_PHASE_COUNT];
+    bool is_replayed; /* its work counts once, but replays of a graph repeated it: no rates */
 } op_row;
 
 typedef struct op_table {
@@ -262,6 +263,8 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
     int64_t duration = trace->duration_ns[event];
     uint32_t op = context->joins->op[event], stamp = event + 1;
     uint32_t worker = pyro_op_with_work(context, op);
+    bool is_replayed = trace->origins.count &&
+                       pyro_map_get(&trace->origins, event) != PYRO_MAP_NONE;
     for (uint32_t depth = 0; depth < DEEPEST_NEST && op != PYRO_NO_EVENT; depth++) {
         op_row *rows[2];
         if (!find_rows(state, context, op, rows))
@@ -270,8 +273,10 @@ static int add_device_work(ops_state *state, pyro_analysis_context *context, uin
             rows[0]->device_self_ns += duration;
             rows[0]->device_by_phase[context->joins->phase[event]] += duration;
         }
-        if (op == worker)
+        if (op == worker) {
             rows[0]->device_work_ns += duration;
+            rows[0]->is_replayed |= is_replayed;
+        }
         for (int i = 0; i < 2; i++) {
             if (rows[i]->stamp != stamp)
                 rows[i]->device_total_ns += duration;
@@ -329,6 +334,7 @@ static void sum_names(ops_state *state)
         name->host_work_ns += row->host_work_ns;
         name->device_work_ns += row->device_work_ns;
         name->dtypes |= row->dtypes;
+        name->is_replayed |= row->is_replayed;
         for (int phase = 0; phase < PYRO_PHASE_COUNT; phase++) {
             name->host_by_phase[phase] += row->host_by_phase[phase];
             name->device_by_phase[phase] += row->device_by_phase[phase];
@@ -347,7 +353,7 @@ static void find_least(ops_state *state, pyro_analysis_context *context)
         int64_t work_ns = on_device ? row->device_work_ns : row->host_work_ns;
         double memory_s = bandwidth > 0 && row->bytes > 0 ? (double)row->bytes / bandwidth : 0;
         double least_ns = 1e9 * (row->least_s > memory_s ? row->least_s : memory_s);
-        if (work_ns <= 0 || least_ns <= 0)
+        if (work_ns <= 0 || least_ns <= 0 || row->is_replayed)
             continue;
         row->known_ns = work_ns;
         row->least_ns = least_ns < (double)work_ns ? (int64_t)least_ns : work_ns;
@@ -388,7 +394,7 @@ static void set_rates(const pyro_analysis_context *context, const op_row *row, p
     int64_t work_ns = on_host ? row->host_work_ns : row->device_work_ns;
     double seconds = (double)work_ns / 1e9, reach = pyro_context_bytes_reach(context, !on_host);
     out->flops_per_s = out->peak_share = out->bytes_per_s = out->bandwidth_share = -1;
-    if (work_ns <= 0)
+    if (work_ns <= 0 || row->is_replayed)
         return;
     if (row->flops > 0) {
         out->flops_per_s = (double)row->flops / seconds;

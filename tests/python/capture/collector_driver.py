@@ -22,6 +22,7 @@ os.environ["PYROMETER"] = "1"
 
 import torch  # noqa: E402
 from torch import nn  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 import pyrometer  # noqa: E402
 from pyrometer._testing import collector, core, doctor, finish_passes, stop_watching  # noqa: E402
@@ -128,6 +129,37 @@ def graph():
     trace = block.trace()
     own = {row["path"]: row["forward_device_self_ns"] for row in trace.layers}
     return {"layers": own, "warnings": list(trace.warnings), "notes": list(trace.notes)}
+
+
+class LaunchInAddmm(TorchDispatchMode):
+    """Every addmm launches a kernel, inside of the op."""
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function is torch.ops.aten.addmm.default:
+            launch()
+        return function(*args, **kwargs or {})
+
+
+def run_layer(is_captured):
+    """The row of the op whose kernel ran ten times, as a call each or as replays of one."""
+    layer, x = nn.Linear(64, 64), torch.randn(64, 64)
+    path = folder / f"{is_captured}.pyro"
+    with torch.no_grad(), pyrometer.capture(path) as block:
+        begin_collector()
+        stub.stub_capture(is_captured)
+        with LaunchInAddmm():
+            for _ in range(1 if is_captured else 10):
+                layer(x)
+        stub.stub_capture(False)
+        for _ in range(10 if is_captured else 0):
+            stub.stub_replay(5000)
+        stub.stub_wait()
+    row = next(one for one in block.trace().ops if one["name"] == "aten::addmm")
+    return {name: row[name] for name in ("device_total_ns", "flops_per_s")}
+
+
+def graph_rates():
+    return {"calls": run_layer(False), "replays": run_layer(True)}
 
 
 def graph_of_a_part():
@@ -317,6 +349,7 @@ def main():
         records,
         graph,
         graph_of_a_part,
+        graph_rates,
         model_graph,
         passes,
         taken,

@@ -77,6 +77,15 @@ def test_replayed_graphs_keep_their_layers(run):
     assert any("100.0% of the time by the recorded captures" in note for note in found["notes"])
 
 
+def test_an_op_that_a_graph_replays_has_no_rate(run):
+    """Its FLOPs are those of one call, and its kernels those of ten replays."""
+    found, _ = run("graph_rates")
+    assert found["calls"]["device_total_ns"] == pytest.approx(50000, abs=200)
+    assert found["calls"]["flops_per_s"] > 0
+    assert found["replays"]["device_total_ns"] == pytest.approx(50000, abs=200)
+    assert found["replays"]["flops_per_s"] is None
+
+
 def test_a_recorded_capture_counts_more_than_an_eager_run(run):
     found, _ = run("graph_of_a_part")
     own = found["layers"]
