@@ -341,55 +341,60 @@ static void test_many_kernels_in_a_bounded_recording(void **state)
     pyro_trace_close(trace);
 }
 
-/* Work of launches that were dropped is not missing; that of the last ones is. */
-static void test_a_killed_program_with_a_bounded_recording(void **state)
+static void run_two_layers(void)
 {
-    (void)state;
-    SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
+    run_model();
+    device.wait();
+    pyro_devices_flush();
+    run_layer(1, "_Z1cv"); /* its record is still in a buffer */
+}
+
+static void run_much_and_some_more(void)
+{
+    run_forwards();
+    pyro_devices_flush();
+    for (int i = 0; i < 200; i++)
+        device.launch("_Z1cv", 100, 7); /* their records are still in a buffer */
+}
+
+/* The recording of a process that is killed at the end of `work`. */
+static pyro_trace *record_killed(const pyro_recorder_options *options, void (*work)(void))
+{
+    int status;
     pid_t child = fork_quietly();
     if (child == 0) {
-        if (pyro_recorder_start(file, &last_4_mib, NULL) != PYRO_OK ||
+        if (pyro_recorder_start(file, options, NULL) != PYRO_OK ||
             pyro_devices_start(NULL) != PYRO_DEVICES_ON)
             _exit(1);
-        run_forwards();
-        pyro_devices_flush();
-        for (int i = 0; i < 200; i++)
-            device.launch("_Z1cv", 100, 7); /* their records are still in a buffer */
+        work();
         kill(getpid(), SIGKILL);
     }
-    int status;
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status));
-    pyro_trace *trace = open_trace(file);
-    assert_true(trace->kernel_count > 1000);
-    assert_true(has_warning(trace, "older pieces were dropped"));
-    assert_true(has_warning(trace, "kernels of 200 of"));
-    pyro_trace_close(trace);
+    return open_trace(file);
 }
 
 static void test_a_killed_program(void **state)
 {
     (void)state;
     SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
-    pid_t child = fork_quietly();
-    if (child == 0) {
-        pyro_recorder_options options = {.flags = EVERYTHING, .overwrite = true};
-        if (pyro_recorder_start(file, &options, NULL) != PYRO_OK ||
-            pyro_devices_start(NULL) != PYRO_DEVICES_ON)
-            _exit(1);
-        run_model();
-        device.wait();
-        pyro_devices_flush();
-        run_layer(1, "_Z1cv"); /* its record is still in a buffer */
-        kill(getpid(), SIGKILL);
-    }
-    int status;
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status));
-    pyro_trace *trace = open_trace(file);
+    pyro_recorder_options options = {.flags = EVERYTHING, .overwrite = true};
+    pyro_trace *trace = record_killed(&options, run_two_layers);
     assert_int_equal(count_kernels(trace, stub_kernel_name("_Z1bv", "b()"), "second"), 1);
     assert_int_equal(trace->kernel_count, 2);
     assert_true(has_warning(trace, "kernels of 1 of 3 launches are missing"));
+    pyro_trace_close(trace);
+}
+
+/* Work of launches that were dropped is not missing; that of the last ones is. */
+static void test_a_killed_program_with_a_bounded_recording(void **state)
+{
+    (void)state;
+    SKIP_IF_FORKS_ARE_NOT_FOLLOWED();
+    pyro_trace *trace = record_killed(&last_4_mib, run_much_and_some_more);
+    assert_true(trace->kernel_count > 1000);
+    assert_true(has_warning(trace, "older pieces were dropped"));
+    assert_true(has_warning(trace, "kernels of 200 of"));
     pyro_trace_close(trace);
 }
 

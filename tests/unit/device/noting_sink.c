@@ -1,6 +1,8 @@
 #include "noting_sink.h"
+#include "unit.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -84,8 +86,9 @@ size_t noting_sink_written(void)
     return (size_t)(noted.written.next - noted.records);
 }
 
-void noting_sink_clear(void)
+int noting_sink_begin(void **state)
 {
+    (void)state;
     noted.work_count = noted.call_count = noted.end_count = noted.node_count = 0;
     noted.failed_count = noted.captured_count = 0;
     memset(noted.records, 0, sizeof noted.records);
@@ -94,4 +97,19 @@ void noting_sink_clear(void)
     noted.written.busy = 0;
     noted.writer = &noted.written;
     noting_sink_take_launches(false);
+    unsetenv("PYRO_STUB_CUPTI");
+    return 0;
+}
+
+int noting_sink_end(void **state)
+{
+    (void)state;
+    pyro_collector_stop();
+    unsetenv("PYRO_STUB_CUPTI");
+    return 0;
+}
+
+void noting_sink_start(void)
+{
+    assert_int_equal(pyro_collector_start(&noting_sink, PYRO_COLLECT_ALL), PYRO_COLLECTOR_ON);
 }

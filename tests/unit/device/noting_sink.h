@@ -27,8 +27,11 @@ typedef struct noted_work_and_calls {
 extern noted_work_and_calls noted;
 extern const pyro_device_sink noting_sink;
 
-/* Forgets everything; launches are not written. */
-void noting_sink_clear(void);
+/* Of each test: forgets everything, launches are not written; and stops the collector at the end. */
+int noting_sink_begin(void **state);
+int noting_sink_end(void **state);
+/* Starts the collector with this sink and all records. */
+void noting_sink_start(void);
 /* From now on launches of a known kind are written, or are not. */
 void noting_sink_take_launches(bool takes);
 size_t noting_sink_written(void);

@@ -15,31 +15,10 @@ static int open_stub(void **state)
     return stub_device_open(&device) ? 0 : 1;
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    noting_sink_clear();
-    unsetenv("PYRO_STUB_CUPTI");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    pyro_collector_stop();
-    unsetenv("PYRO_STUB_CUPTI");
-    return 0;
-}
-
-static void start(void)
-{
-    assert_int_equal(pyro_collector_start(&noting_sink, PYRO_COLLECT_ALL), PYRO_COLLECTOR_ON);
-}
-
 static void test_work_has_its_call_and_its_time(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     uint32_t kernel = device.launch("_Z3addPfi", 5000, 7);
     uint32_t copy = device.copy(4096, 3000);
     device.wait();
@@ -81,7 +60,7 @@ static void test_few_kinds(void **state)
                  {PYRO_COLLECT_SYNCS, 3, PYRO_WORK_SYNC},
                  {PYRO_COLLECT_OVERHEAD, 3, PYRO_WORK_OVERHEAD}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        begin(NULL);
+        noting_sink_begin(NULL);
         assert_int_equal(pyro_collector_start(&noting_sink, cases[i].more), PYRO_COLLECTOR_ON);
         device.launch("kernel", 10, 7);
         device.copy(4096, 10);
@@ -98,7 +77,7 @@ static void test_few_kinds(void **state)
 static void test_many_buffers_lose_nothing(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     for (int i = 0; i < 30000; i++)
         device.launch("_Z3addPfi", 10, 7);
     pyro_collector_stop();
@@ -114,7 +93,7 @@ static void test_many_buffers_lose_nothing(void **state)
 static void test_a_flush_delivers_what_has_finished(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.launch("kernel", 10, 7);
     pyro_collector_flush();
     assert_int_equal(noted.work_count, 1);
@@ -128,7 +107,7 @@ static void test_a_flush_delivers_what_has_finished(void **state)
 static void test_graphs(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.capture(true);
     device.launch("_Z1av", 10, 7);
     device.launch("_Z1bv", 10, 7);
@@ -152,7 +131,7 @@ static void test_graphs(void **state)
 static void test_a_flush_during_a_capture_asks_for_nothing(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.launch("before", 10, 7);
     device.capture(true);
     device.launch("captured", 10, 7);
@@ -182,7 +161,7 @@ static void test_a_clock_that_was_left(void **state)
     for (int captured = 0; captured <= 200; captured += 200) {
         noted.work_count = noted.call_count = 0;
         device.leave_clock(noting_sink_now);
-        start();
+        noting_sink_start();
         device.capture(true);
         for (int i = 0; i < captured; i++)
             device.launch("captured", 10, 7);
@@ -201,7 +180,7 @@ static void test_a_clock_that_was_left(void **state)
 static void test_a_stop_during_a_capture(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.launch("before", 10, 7);
     device.capture(true);
     device.launch("captured", 10, 7);
@@ -213,7 +192,7 @@ static void test_a_stop_during_a_capture(void **state)
 static void test_failed_launches_are_not_waited_for(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.fail_launches(true);
     device.launch("kernel", 10, 7);
     device.fail_launches(false);
@@ -226,7 +205,7 @@ static void test_failed_launches_are_not_waited_for(void **state)
 static void test_drops_and_strange_records_are_counted(void **state)
 {
     (void)state;
-    start();
+    noting_sink_start();
     device.drop(12);
     for (int i = 0; i < 70; i++)
         device.strange();
@@ -250,7 +229,7 @@ static void assert_refused(const char *mode, pyro_collector_state expected, cons
     assert_null(strchr(status.reason, '\n'));
     unsetenv("PYRO_STUB_CUPTI");
     /* Later it noted.works. */
-    start();
+    noting_sink_start();
     pyro_collector_stop();
 }
 
@@ -276,7 +255,7 @@ static void test_it_can_start_again(void **state)
 {
     (void)state;
     for (int i = 0; i < 5; i++) {
-        start();
+        noting_sink_start();
         device.launch("kernel", 10, 7);
         pyro_collector_stop();
     }
@@ -312,7 +291,7 @@ static void test_an_hour_takes_no_memory(void **state)
 {
     (void)state;
     size_t after_minutes = 0;
-    start();
+    noting_sink_start();
     assert_false(device.records_queries());
     for (int second = 0; second < 3600; second++) {
         if (second == 300) /* the arrays of this test are full */
@@ -338,21 +317,30 @@ static void test_an_hour_takes_no_memory(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_work_has_its_call_and_its_time, begin, end),
-    cmocka_unit_test_setup_teardown(test_few_kinds, begin, end),
-    cmocka_unit_test_setup_teardown(test_many_buffers_lose_nothing, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_flush_delivers_what_has_finished, begin, end),
-    cmocka_unit_test_setup_teardown(test_graphs, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_flush_during_a_capture_asks_for_nothing, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_stop_during_a_capture, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_clock_that_was_left, begin, end),
-    cmocka_unit_test_setup_teardown(test_failed_launches_are_not_waited_for, begin, end),
-    cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, begin, end),
-    cmocka_unit_test_setup_teardown(test_missing_privileges, begin, end),
-    cmocka_unit_test_setup_teardown(test_an_old_driver, begin, end),
-    cmocka_unit_test_setup_teardown(test_it_can_start_again, begin, end),
-    cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, begin, end),
+    cmocka_unit_test_setup_teardown(test_work_has_its_call_and_its_time, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_few_kinds, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_many_buffers_lose_nothing, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_flush_delivers_what_has_finished, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_graphs, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_flush_during_a_capture_asks_for_nothing,
+                                    noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_stop_during_a_capture, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_clock_that_was_left, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_failed_launches_are_not_waited_for, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_drops_and_strange_records_are_counted, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_library_that_is_in_use, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_missing_privileges, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_an_old_driver, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_it_can_start_again, noting_sink_begin, noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_an_hour_takes_no_memory, noting_sink_begin,
+                                    noting_sink_end),
 };
 
 UNIT_TESTS(tests, open_stub, NULL)

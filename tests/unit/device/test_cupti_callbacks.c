@@ -15,27 +15,6 @@ static int open_stub(void **state)
     return stub_device_open(&device) ? 0 : 1;
 }
 
-static int begin(void **state)
-{
-    (void)state;
-    noting_sink_clear();
-    unsetenv("PYRO_STUB_CUPTI");
-    return 0;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    pyro_collector_stop();
-    unsetenv("PYRO_STUB_CUPTI");
-    return 0;
-}
-
-static void start(void)
-{
-    assert_int_equal(pyro_collector_start(&noting_sink, PYRO_COLLECT_ALL), PYRO_COLLECTOR_ON);
-}
-
 static void *launch_some(void *unused)
 {
     (void)unused;
@@ -49,7 +28,7 @@ static void test_launches_of_all_threads_are_counted(void **state)
 {
     (void)state;
     for (int round = 0; round < 2; round++) {
-        start();
+        noting_sink_start();
         for (int i = 0; i < 7; i++) {
             pthread_t thread;
             launch_some(NULL);
@@ -71,7 +50,7 @@ static void test_launches_are_reported_as_a_whole(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     device.capture(true);
     device.launch("captured", 10, 7);
     device.capture(false);
@@ -110,7 +89,7 @@ static void test_launches_that_have_a_beginning(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     device.launch("first", 10, 7);
     device.launch("whole", 10, 7);
     assert_int_equal(noted.call_count, 1);
@@ -148,7 +127,7 @@ static void test_other_calls_of_a_known_kind(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     device.launch("first", 10, 7);
     device.set(64, 5);
     device.wait();
@@ -198,7 +177,7 @@ static void test_a_pending_launch_of_the_other_kind(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     device.capture(true);
     device.launch("captured", 10, 7);
     device.capture(false);
@@ -221,7 +200,7 @@ static void test_kinds_of_launches_belong_to_a_session(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     device.capture(true);
     device.launch("captured", 10, 7);
     device.capture(false);
@@ -249,7 +228,7 @@ static void test_launches_without_room(void **state)
 {
     (void)state;
     noting_sink_take_launches(true);
-    start();
+    noting_sink_start();
     for (int i = 0; i < 70; i++)
         device.launch("kernel", 10, 7);
     assert_int_equal(noting_sink_written(), 64);
@@ -267,13 +246,19 @@ static void test_launches_without_room(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, begin, end),
-    cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, begin, end),
-    cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, begin, end),
-    cmocka_unit_test_setup_teardown(test_other_calls_of_a_known_kind, begin, end),
-    cmocka_unit_test_setup_teardown(test_a_pending_launch_of_the_other_kind, begin, end),
-    cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, begin, end),
-    cmocka_unit_test_setup_teardown(test_launches_without_room, begin, end),
+    cmocka_unit_test_setup_teardown(test_launches_of_all_threads_are_counted, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_launches_are_reported_as_a_whole, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_launches_that_have_a_beginning, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_other_calls_of_a_known_kind, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_a_pending_launch_of_the_other_kind, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_kinds_of_launches_belong_to_a_session, noting_sink_begin,
+                                    noting_sink_end),
+    cmocka_unit_test_setup_teardown(test_launches_without_room, noting_sink_begin, noting_sink_end),
 };
 
 UNIT_TESTS(tests, open_stub, NULL)
