@@ -87,8 +87,9 @@ class Collector:
             self._lose(status["reason"])
 
     def _lose(self, reason: str, later: str = "") -> None:
-        # torch.profiler takes no part in a recording of bounded size.
-        instead = "" if self._settings.is_bounded else "; --gpu torch tries torch.profiler"
+        instead = ""
+        if self._settings.allows_torch:
+            instead = '; gpu="torch" or --gpu torch tries torch.profiler'
         _env.say(f"{later}kernels are not recorded: {reason} (details: pyrometer doctor{instead})")
         _core.recorder_property("missing", f"{later}kernels ({reason})")
 

@@ -317,7 +317,7 @@ class _Recording:
 
 
 def _settings(path: str) -> Settings:
-    """Kernels come from the collector or from nowhere: torch.profiler would need a second file."""
+    """One file: it is read and deleted at once."""
     from pyrometer._capture import collector
 
     has_kernels = collector.way(None) in ("auto", "collector")
@@ -326,7 +326,7 @@ def _settings(path: str) -> Settings:
         flags=_FLAGS | (_core.RECORD_DEVICES if has_kernels else 0),
         overwrite=True,
         devices=has_kernels,
-        gpu="collector" if has_kernels else None,
+        one_file=True,
         gpu_sampling=0,
     )
 

@@ -175,7 +175,7 @@ def _observe_devices(settings: Settings) -> Any:
 
     way = collector.way(settings.gpu) if settings.devices else "none"
     if way in ("auto", "collector"):
-        return collector.Collector(settings, way == "auto" and not settings.is_bounded)
+        return collector.Collector(settings, way == "auto" and settings.allows_torch)
     if way == "torch" and settings.is_bounded:
         return collector.NoKernels("torch.profiler would keep all of them in memory")
     if way == "torch" and not settings.temporary:

@@ -38,6 +38,7 @@ class Settings:
     counts_steps: bool = False  # for metrics
     devices: bool = True
     gpu: str | None = None  # how kernels are recorded: one of WAYS
+    one_file: bool = False  # no kernels rather than those of torch.profiler, in a second file
     keep: str | None = None  # how much is kept: a time, or a number of steps
     triggers: str | None = None  # of the flight recorder
     max_files: int = MAX_FILES  # per trigger
@@ -50,6 +51,11 @@ class Settings:
     def has_oom_trigger(self) -> bool:
         options = _core.flight_options(self.keep, self.triggers)
         return self.triggers is not None and bool(options["oom"])
+
+    @property
+    def allows_torch(self) -> bool:
+        """Whether torch.profiler may record kernels in the collector's place."""
+        return not self.is_bounded and not self.one_file
 
     @property
     def is_bounded(self) -> bool:
