@@ -146,6 +146,12 @@ def test_exceptions_of_threads(tmp_path):
     assert "KeyError" in pyrometer.trace(c.saved_files[0]).trigger_text
 
 
+def wait_for_files(block, count):
+    end = time.monotonic() + 60
+    while len(block.saved_files) < count and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def test_signals_reach_the_program_too(tmp_path):
     seen = []
     before = signal.signal(signal.SIGUSR1, lambda *_: seen.append(1))
@@ -154,8 +160,7 @@ def test_signals_reach_the_program_too(tmp_path):
             Net()(torch.ones(1, 64))
             os.kill(os.getpid(), signal.SIGUSR1)
             os.kill(os.getpid(), signal.SIGUSR2)  # by itself it would end the process
-            while len(c.saved_files) < 2:
-                time.sleep(0.01)
+            wait_for_files(c, 2)
         assert sorted(names(c)) == ["run.SIGUSR1-1.pyro", "run.SIGUSR2-1.pyro"]
         assert seen == [1]
         for path in c.saved_files:
@@ -181,8 +186,7 @@ def test_a_handler_that_was_just_installed(tmp_path, monkeypatch, wraps_again):
                 signal.signal(signal.SIGUSR2, handler)
                 assert signal.getsignal(signal.SIGUSR2) is handler
                 os.kill(os.getpid(), signal.SIGUSR2)  # within the recorder's 200 ms
-                while len(c.saved_files) < count:
-                    time.sleep(0.01)
+                wait_for_files(c, count)
             ours = signal.signal
             if wraps_again:
                 monkeypatch.setattr(signal, "signal", lambda *args: ours(*args))
